@@ -1,0 +1,61 @@
+"""Tables that many tests share. Nothing here reaches a network or needs more than the project."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+PROJECT = Path(__file__).resolve().parents[1]
+GPT2 = PROJECT.parent / "shared" / "tables" / "gpt2.npy"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--online", action="store_true", help="also run tests that reach the Hub")
+    parser.addoption("--slow", action="store_true", help="also run tests that take minutes")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for mark in ("online", "slow"):
+        if not config.getoption(f"--{mark}"):
+            skip = pytest.mark.skip(reason=f"run with --{mark}")
+            for item in items:
+                if mark in item.keywords:
+                    item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def gpt2_weights() -> np.ndarray:
+    """GPT-2 small's own table, (1024, 768) float32; its digits are tested only where it lies."""
+    if not GPT2.is_file():
+        pytest.skip("GPT-2's own table is not beside this checkout")
+    return np.load(GPT2, allow_pickle=False)
+
+
+def made_helix(n_positions: int = 1024, d_model: int = 768, *, seed: int = 0) -> np.ndarray:
+    """A stand-in with GPT-2's shape of curve: three turns, jitter, an odd first and last row.
+
+    Three orthonormal directions carry the helix, the other 765 only noise of std 0.03, so
+    that three components hold about nine tenths of the centred variance.
+    """
+    rng = np.random.default_rng(seed)
+    angle = np.linspace(0, 3 * 2 * np.pi, n_positions)
+    axis = np.linspace(-2.2, 2.2, n_positions)
+    helix = np.stack([2.6 * np.cos(angle), 2.6 * np.sin(angle), axis], axis=1)
+    basis = np.linalg.qr(rng.normal(size=(d_model, 3)))[0].T
+    weights = helix @ basis + rng.normal(0, 0.03, (n_positions, d_model))
+    weights[0] *= 3
+    weights[-1] *= 0.03
+    return weights.astype(np.float32)
+
+
+@pytest.fixture(scope="session")
+def helix_weights() -> np.ndarray:
+    return made_helix()
+
+
+@pytest.fixture(scope="session")
+def gpt2_like_weights() -> np.ndarray:
+    """GPT-2's table where it lies beside the checkout, else the made helix."""
+    return np.load(GPT2, allow_pickle=False) if GPT2.is_file() else made_helix()
