@@ -27,7 +27,7 @@ class Provenance:
     source : str
         ``file``, ``upload``, ``hub``, ``demo``, ``run``, ``generated`` or ``derived``.
     ref : str
-        The reference that opens it (see docs/using.md).
+        The reference that opens it (docs/using.md lists the forms).
     file : str or None
         Base name of the file that holds the table.
     parameter : str or None
