@@ -1,0 +1,108 @@
+"""A matrix as a picture: axes and colour bar by Plotly, the pixels as raw bytes beside it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from posviz.figures.picture import Picture, Raster, quantise
+from posviz.figures.theme import LIGHT, PALETTES, SMALL_SIZE, blank, colourscale
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+
+def heatmap(
+    values: ArrayLike,
+    *,
+    limits: tuple[float, float],
+    diverging: bool = True,
+    label: str = "cosine",
+    n_positions: int | None = None,
+    first: int = 0,
+    name: str = "the table",
+) -> Picture:
+    """Every pair of positions as one coloured cell, position 0 in the top left corner.
+
+    Parameters
+    ----------
+    values : array of shape (rows, rows)
+        One value a pair, or a mean a block of pairs. Not finite: left unpainted.
+    limits : (float, float)
+        The values that the ends of the palette stand for.
+    diverging : bool
+        Centre the palette on zero: the wider limit counts on both sides.
+    label : str
+        What the values are, beside the colour bar and under the cursor.
+    n_positions : int, optional
+        How many positions the picture covers, where ``values`` is pooled.
+    first : int
+        The position of the first row.
+    name : str
+        What the picture is of, for the text alternative.
+
+    Returns
+    -------
+    Picture
+        Its raster carries the cells; the figure has axes in positions and the colour bar.
+    """
+    cells = np.asarray(values, dtype=np.float32)
+    count = n_positions or len(cells)
+    low, high = (float(limit) for limit in limits)
+    if diverging:
+        high = max(abs(low), abs(high))
+        low = -high
+    palette = "diverging" if diverging else "sequential"
+    raster = Raster(
+        quantise(cells, low, high),
+        low=low,
+        high=high,
+        n_rows=count,
+        n_cols=count,
+        first_row=first,
+        first_col=first,
+        palette=palette,
+        hover=f"positions {{row}} and {{col}}\n{label} ≈ {{value}}",
+    )
+    edges = [first - 0.5, first + count - 0.5]
+    figure = blank(
+        xaxis={"title": {"text": "position"}, "range": edges, "showgrid": False,
+               "constrain": "domain"},
+        yaxis={"title": {"text": "position"}, "range": edges[::-1], "showgrid": False,
+               "scaleanchor": "x", "constrain": "domain"},
+    )  # fmt: skip
+    figure.add_scatter(
+        x=[None],
+        y=[None],
+        mode="markers",
+        hoverinfo="skip",
+        marker={
+            "color": [low],
+            "cmin": low,
+            "cmax": high if high > low else low + 1,
+            "colorscale": colourscale(PALETTES[palette]),
+            "showscale": True,
+            "colorbar": {
+                "title": {"text": label, "font": {"color": LIGHT.ink_soft, "size": SMALL_SIZE}},
+                "thickness": 9,
+                "len": 0.6,
+                "outlinewidth": 0,
+                "ticks": "",
+                "nticks": 5,
+                "tickfont": {"color": LIGHT.ink_soft, "size": SMALL_SIZE},
+            },
+        },
+    )
+    return Picture(figure, _alt(cells, count, first, label, name), raster)
+
+
+def _alt(cells: np.ndarray, count: int, first: int, label: str, name: str) -> str:
+    finite = cells[np.isfinite(cells)]
+    found = f"from {finite.min():.2f} to {finite.max():.2f}" if finite.size else "without a value"
+    block = count / len(cells)
+    pooled = f" Each cell is the mean of {block:.0f} × {block:.0f} pairs." if block > 1 else ""
+    return (
+        f"Heatmap of {label} for every pair of positions {first} to {first + count - 1} of "
+        f"{name}, the first at the top left: {found}.{pooled}"
+    )

@@ -1,0 +1,111 @@
+"""What a figure function hands over: a Plotly figure, its words, and pixels where it has them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from posviz.figures.theme import PALETTES
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+    from numpy.typing import ArrayLike, NDArray
+
+NO_VALUE = 0  # the code of a cell without a value; it is left unpainted
+_STEPS = 254  # codes 1..255: an odd number of them, so that 0 of a symmetric range has its own
+
+
+@dataclass(frozen=True, eq=False)
+class Raster:
+    """A matrix as one byte a cell, to be painted under the axes of a figure.
+
+    Parameters
+    ----------
+    values : uint8 array of shape (rows, cols)
+        1 to 255 for low to high, 0 for no value. May be pooled: fewer cells than positions.
+    low, high : float
+        The values that 1 and 255 stand for.
+    n_rows, n_cols : int
+        How many positions (or dimensions) the picture covers on each axis.
+    first_row, first_col : int
+        The position of the first row and column.
+    palette : key of PALETTES
+    hover : str
+        What a cell says under the cursor; may use ``{row}``, ``{col}`` and ``{value}``.
+    """
+
+    values: NDArray[np.uint8]
+    low: float
+    high: float
+    n_rows: int
+    n_cols: int
+    first_row: int = 0
+    first_col: int = 0
+    palette: str = "diverging"
+    hover: str = "{row}, {col}: {value}"
+
+    @cached_property
+    def header(self) -> dict[str, Any]:
+        """Everything but the bytes, as the component reads it."""
+        rows, cols = self.values.shape
+        return {
+            "rows": rows,
+            "cols": cols,
+            "low": self.low,
+            "high": self.high,
+            "nRows": self.n_rows,
+            "nCols": self.n_cols,
+            "firstRow": self.first_row,
+            "firstCol": self.first_col,
+            "palette": PALETTES[self.palette],
+            "hover": self.hover,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """One figure, ready to be shown, exported or read aloud.
+
+    Parameters
+    ----------
+    figure : go.Figure
+        In the light theme's colours. Axes only, where ``raster`` carries the pixels.
+    alt : str
+        What is drawn, with its key numbers, for somebody who does not see it.
+    raster : Raster or None
+    """
+
+    figure: go.Figure
+    alt: str
+    raster: Raster | None = field(default=None)
+
+    @cached_property
+    def spec(self) -> str:
+        """The figure as strict JSON: large arrays as base64, never NaN or infinity."""
+        return str(self.figure.to_json(validate=False))
+
+
+def quantise(values: ArrayLike, low: float, high: float) -> NDArray[np.uint8]:
+    """One byte a cell: 1 to 255 for low to high, clipped; 0 where the value is not finite.
+
+    Parameters
+    ----------
+    values : array of shape (rows, cols)
+    low, high : float
+        The range painted. A range of no width paints the middle.
+    """
+    cells = np.asarray(values, dtype=np.float32)
+    span = high - low
+    if not span > 0:
+        scaled = np.full(cells.shape, 1 + _STEPS / 2, dtype=np.float32)
+    else:
+        scaled = (cells - np.float32(low)) * np.float32(_STEPS / span) + 1
+    finite = np.isfinite(cells)
+    if not finite.all():
+        scaled = np.where(finite, scaled, NO_VALUE + 1)
+    codes = np.clip(np.rint(scaled), 1, 255).astype(np.uint8)
+    codes[~finite] = NO_VALUE
+    return codes
