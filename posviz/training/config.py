@@ -1,0 +1,148 @@
+"""Everything a training run can be told, checked before it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from posviz.errors import TrainingError
+
+_LARGEST = 1 << 16  # rows, dimensions, layers: beyond it a slip of the keyboard, not a small model
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainConfig:
+    """One training run, complete: the same configuration and thread count give the same bits.
+
+    Parameters
+    ----------
+    task : key of TASKS
+    steps : int
+        Optimiser steps in all. Nothing else depends on it, so a longer run passes through the
+        states of a shorter one.
+    seed : int
+        Of the initial weights and of every batch.
+    n_positions, d_model, n_layers, n_heads : int
+        Rows and dimensions of the position table; blocks, and attention heads in each.
+    sequence_length : int
+        Positions a training sequence fills; at most ``n_positions``. Rows beyond are never seen.
+    batch_size : int
+        Sequences a step.
+    learning_rate, weight_decay : float
+        Of AdamW. The rate climbs over ``warm_up`` steps and then stays.
+    warm_up : int
+        Steps until the full learning rate.
+    token_scale, table_scale, weight_scale : float
+        Standard deviations of the initial token table, position table and linear layers.
+    mask : float
+        Share of symbols a masked task hides, strictly between 0 and 1.
+    lag : int
+        How many places back ``copy`` looks.
+    text : str or None
+        Path of a text for the character tasks; None is the standard library's documentation.
+    table : key of TABLE_KINDS
+        ``learned``, ``sinusoidal``, ``frozen`` or ``none``.
+
+    Raises
+    ------
+    TrainingError
+        A value outside what can be trained, each in one sentence.
+    """
+
+    task: str
+    steps: int
+    seed: int = 0
+    n_positions: int = 64
+    d_model: int = 64
+    n_layers: int = 2
+    n_heads: int = 4
+    sequence_length: int = 64
+    batch_size: int = 32
+    learning_rate: float = 5e-3
+    weight_decay: float = 0.01
+    warm_up: int = 50
+    token_scale: float = 0.02
+    table_scale: float = 0.02
+    weight_scale: float = 0.02
+    mask: float = 0.5
+    lag: int = 5
+    text: str | None = None
+    table: str = "learned"
+
+    def __post_init__(self) -> None:
+        from posviz.training.positions import TABLE_KINDS
+        from posviz.training.tasks import TASKS
+
+        _one_of("task", self.task, TASKS)
+        _one_of("table", self.table, TABLE_KINDS)
+        for name in ("n_positions", "d_model", "n_layers", "n_heads", "batch_size"):
+            _between(name, getattr(self, name), 1, _LARGEST)
+        _between("sequence_length", self.sequence_length, 2, self.n_positions)
+        _between("steps", self.steps, 0, 10**9)
+        _between("warm_up", self.warm_up, 0, 10**9)
+        _between("seed", self.seed, 0, 2**63 - 1)
+        _between("lag", self.lag, 0, self.sequence_length - 1)
+        for name in ("learning_rate", "token_scale", "weight_scale"):
+            _between(name, getattr(self, name), 1e-12, 1e6)
+        for name in ("weight_decay", "table_scale"):
+            _between(name, getattr(self, name), 0.0, 1e6)
+        _between("mask", self.mask, 0.01, 0.99)
+        if self.d_model % self.n_heads:
+            raise TrainingError(
+                f"d_model is shared evenly among the attention heads; {self.d_model} does not "
+                f"divide by {self.n_heads}. Choose a multiple of {self.n_heads}."
+            )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Every setting by name, ready for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, settings: Mapping[str, Any]) -> TrainConfig:
+        """Settings as a run folder keeps them; names this version does not know are refused."""
+        known = {field.name for field in fields(cls)}
+        unknown = sorted(set(settings) - known)
+        if unknown:
+            raise TrainingError(
+                f"The run has settings this version does not know: {', '.join(unknown)}. "
+                f"Open it with the version of posviz that made it."
+            )
+        try:
+            return cls(**settings)
+        except TypeError as err:
+            raise TrainingError("The run's settings are incomplete. Train it again.") from err
+
+
+def default_config(task: str = "sticky-mlm", **settings: Any) -> TrainConfig:
+    """The task's default run, with what the caller sets in place of its defaults.
+
+    Settings given as None count as not given. ``sequence_length`` follows ``n_positions`` unless
+    one of them is set otherwise.
+
+    Raises
+    ------
+    TrainingError
+        As :class:`TrainConfig`.
+    """
+    from posviz.training.tasks import TASKS
+
+    _one_of("task", task, TASKS)
+    given = {name: value for name, value in settings.items() if value is not None}
+    merged = {**TASKS[task].defaults, **given}
+    merged.setdefault("n_positions", TrainConfig.n_positions)
+    if "sequence_length" not in given:
+        merged["sequence_length"] = merged["n_positions"]
+    return TrainConfig(task=task, **merged)
+
+
+def _one_of(name: str, value: str, choices: Mapping[str, object]) -> None:
+    if value not in choices:
+        raise TrainingError(f"{name} is one of {', '.join(choices)}; {value!r} is none of them.")
+
+
+def _between(name: str, value: float, low: float, high: float) -> None:
+    # NaN fails both comparisons, so it lands here as well.
+    if not low <= value <= high:
+        option = name.replace("_", "-")
+        raise TrainingError(f"{option} lies between {low:g} and {high:g}; {value:g} was given.")

@@ -1,0 +1,69 @@
+"""Text to learn from: the standard library's documentation, or a person's own file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from posviz.errors import TrainingError
+
+_BYTE_ORDER_MARKS = {
+    b"\xef\xbb\xbf": "utf-8",
+    b"\xff\xfe\x00\x00": "utf-32-le",  # before UTF-16, whose mark it begins with
+    b"\x00\x00\xfe\xff": "utf-32-be",
+    b"\xff\xfe": "utf-16-le",
+    b"\xfe\xff": "utf-16-be",
+}
+
+
+def library_text() -> str:
+    """The help topics of this Python, in order of their names: about 465,000 characters.
+
+    Read from the standard library each time and never copied, so another version of Python
+    gives a slightly different text.
+    """
+    from pydoc_data.topics import topics
+
+    return "\n".join(topics[name] for name in sorted(topics))
+
+
+def read_text(path: str | Path) -> str:
+    """The text of a file; see :func:`decode`.
+
+    Raises
+    ------
+    TrainingError
+        The file cannot be read, or is not text.
+    """
+    path = Path(path)
+    try:
+        content = path.read_bytes()
+    except OSError as err:
+        raise TrainingError(
+            f"The text {path} cannot be read ({err.strerror}). Give the path of a text file."
+        ) from err
+    return decode(content, name=path.name)
+
+
+def decode(content: bytes, *, name: str = "the text") -> str:
+    """Text from bytes: by its byte-order mark if it has one, else UTF-8, whatever the locale.
+
+    Every line end becomes one line feed, and the mark is dropped: it is no symbol of the text.
+    Any other encoding is refused rather than guessed, since a wrong guess would train on garbled
+    letters without a word.
+
+    Raises
+    ------
+    TrainingError
+        The first byte that is not UTF-8 is named, with its offset.
+    """
+    mark = next((mark for mark in _BYTE_ORDER_MARKS if content.startswith(mark)), b"")
+    encoding = _BYTE_ORDER_MARKS.get(mark, "utf-8")
+    try:
+        text = content[len(mark) :].decode(encoding)
+    except UnicodeDecodeError as err:
+        offset = err.start + len(mark)
+        raise TrainingError(
+            f"{name} is expected in {encoding.upper()}, and byte 0x{content[offset]:02x} at offset "
+            f"{offset} is not. Save the text as UTF-8 and give it again."
+        ) from err
+    return text.replace("\r\n", "\n").replace("\r", "\n")
