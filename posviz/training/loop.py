@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
@@ -23,7 +24,6 @@ from posviz.training.gpt import GPT, GPTConfig
 from posviz.training.tasks import IGNORED, TASKS, Batch, Data
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from posviz.training.config import TrainConfig
@@ -93,8 +93,10 @@ def build_model(config: TrainConfig, vocabulary_size: int) -> GPT | BERT:
 
 def batch_loss(model: nn.Module, batch: Batch) -> Tensor:
     """Mean cross entropy in nats over the symbols a batch asks for, a tensor with no axes."""
-    logits: Tensor = model(*batch.inputs)  # (B, T, V)
-    return cross_entropy(logits.flatten(0, 1), batch.targets.flatten(), ignore_index=IGNORED)
+    device = next(model.parameters()).device
+    logits: Tensor = model(*(part.to(device) for part in batch.inputs))  # (B, T, V)
+    targets = batch.targets.to(device)
+    return cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=IGNORED)
 
 
 def held_out_loss(model: nn.Module, data: Data, *, sequences: int = HELD_OUT_SEQUENCES) -> float:
@@ -117,9 +119,11 @@ class Trainer:
         self.config = config
         self.data = TASKS[config.task].prepare(config)
         self.model = build_model(config, len(self.data.vocabulary))
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.model.to(self.device)
         self.generator = torch.Generator().manual_seed(config.seed)
         self.step = 0
-        self.seen = torch.zeros(config.n_positions, dtype=torch.bool)
+        self.seen = torch.zeros(config.n_positions, dtype=torch.bool, device=self.device)
         weights = [p for p in self.model.parameters() if p.requires_grad]
         self.optimizer = torch.optim.AdamW(
             [  # as in GPT-2: matrices decay, the position table among them; gains and biases do not
@@ -144,10 +148,7 @@ class Trainer:
         loss = batch_loss(self.model, batch)
         value = loss.item()
         if not math.isfinite(value):
-            raise TrainingError(
-                f"The loss became {value} at step {self.step + 1}, so the run stops there. "
-                f"Choose a smaller learning rate than {self.config.learning_rate:g}."
-            )
+            raise self._diverged(value)
         self.optimizer.zero_grad(set_to_none=True)
         torch.autograd.backward(loss)
         if (gradient := self.model.positions.weight.grad) is not None:
@@ -160,10 +161,25 @@ class Trainer:
         return value
 
     def snapshot(self) -> Snapshot:
-        """The table now, with the held-out loss."""
-        rows = self.model.positions.weight.detach().numpy().copy()
+        """The table now, with the held-out loss.
+
+        Raises
+        ------
+        TrainingError
+            The loss or the table is not finite.
+        """
+        rows = self.model.positions.weight.detach().cpu().numpy().copy()
         loss = held_out_loss(self.model, self.data)
-        return Snapshot(self.step, loss, rows, self.seen.numpy().copy())
+        if not (math.isfinite(loss) and np.isfinite(rows).all()):
+            raise self._diverged(loss)
+        return Snapshot(self.step, loss, rows, self.seen.cpu().numpy())
+
+    def _diverged(self, loss: float) -> TrainingError:
+        return TrainingError(
+            f"The loss became {loss} after step {self.step}, so the run stops there; the "
+            f"snapshots before it are kept. Choose a learning-rate below "
+            f"{self.config.learning_rate:g}."
+        )
 
     def progress(self) -> Iterator[Progress]:
         """Train to the configuration's last step, saying after each step where things stand.
@@ -173,12 +189,13 @@ class Trainer:
         """
         last, loss = self.config.steps, None
         for due in scheduled_steps():
+            if due < self.step:  # a restored trainer is past it
+                continue
             while self.step < min(due, last):
                 loss = self.advance()
                 if self.step < min(due, last):
                     yield Progress(self.step, loss)
-            if due >= self.step:
-                yield Progress(self.step, loss, self.snapshot())
+            yield Progress(self.step, loss, self.snapshot())
             if self.step >= last:
                 return
 

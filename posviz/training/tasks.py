@@ -44,10 +44,20 @@ Sampler = Callable[[int, torch.Generator, bool], Batch]
 
 @dataclass(frozen=True)
 class Data:
-    """A task made ready for one run: its symbols and a source of batches."""
+    """A task made ready for one run.
+
+    Parameters
+    ----------
+    vocabulary : Vocabulary
+    sample : callable (count, generator, held_out) -> Batch
+        Draws that many sequences with the generator's random numbers.
+    text : str or None
+        The text they are cut from, if the task reads one.
+    """
 
     vocabulary: Vocabulary
     sample: Sampler
+    text: str | None = None
 
 
 @dataclass(frozen=True)
@@ -94,12 +104,18 @@ def sticky_chains(
     return drawn.gather(1, latest)
 
 
-def hide(tokens: Tensor, maskable: Tensor, share: float, mask: int, rng: torch.Generator) -> Batch:
-    """Replace a share of the maskable symbols by the mask and ask for them; segments are added
-    by the caller.
-    """  # noqa: D205
+def hide(
+    tokens: Tensor,
+    segments: Tensor,
+    maskable: Tensor,
+    share: float,
+    mask: int,
+    rng: torch.Generator,
+) -> Batch:
+    """Replace a share of the maskable symbols by the mask, and ask for them; all (B, T)."""
     hidden = (torch.rand(tokens.shape, generator=rng) < share) & maskable
-    return Batch((tokens.masked_fill(hidden, mask),), tokens.masked_fill(~hidden, IGNORED))
+    inputs = (tokens.masked_fill(hidden, mask), segments)
+    return Batch(inputs, tokens.masked_fill(~hidden, IGNORED))
 
 
 def _sticky_mlm(config: TrainConfig) -> Data:
@@ -120,8 +136,9 @@ def _sticky_mlm(config: TrainConfig) -> Data:
         tokens = torch.where(place > parted, b, a)  # (count, length)
         tokens[(place == parted) | (whole & (place == length - 1))] = vocabulary[SEPARATOR]
         tokens[whole & (place == 0)] = vocabulary[CLASS]
-        batch = hide(tokens, tokens >= first_letter, config.mask, vocabulary[MASK], rng)
-        return Batch((*batch.inputs, (place > parted).long()), batch.targets)
+        segments = (place > parted).long()
+        letters = tokens >= first_letter
+        return hide(tokens, segments, letters, config.mask, vocabulary[MASK], rng)
 
     return Data(vocabulary, sample)
 
@@ -148,7 +165,7 @@ def _char_lm(config: TrainConfig) -> Data:
         window = windows(count, rng, held_out)  # (count, length + 1)
         return Batch((window[:, :-1],), window[:, 1:])
 
-    return Data(vocabulary, sample)
+    return Data(vocabulary, sample, text)
 
 
 def _char_mlm(config: TrainConfig) -> Data:
@@ -159,10 +176,10 @@ def _char_mlm(config: TrainConfig) -> Data:
     def sample(count: int, rng: torch.Generator, held_out: bool) -> Batch:
         window = windows(count, rng, held_out)
         everything = torch.ones_like(window, dtype=torch.bool)
-        batch = hide(window, everything, config.mask, vocabulary[MASK], rng)
-        return Batch((*batch.inputs, torch.zeros_like(window)), batch.targets)
+        one_segment = torch.zeros_like(window)
+        return hide(window, one_segment, everything, config.mask, vocabulary[MASK], rng)
 
-    return Data(vocabulary, sample)
+    return Data(vocabulary, sample, text)
 
 
 def _windows(numbers: list[int], length: int) -> Callable[[int, torch.Generator, bool], Tensor]:
