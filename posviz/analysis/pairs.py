@@ -1,0 +1,155 @@
+"""Sums over all pairs of positions, without ever holding all pairs at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posviz.analysis.decomposition import RESOLUTION
+
+Array = NDArray[np.floating]
+Float64 = NDArray[np.float64]
+Compare = Callable[[Array, Array], Array]
+
+BLOCK = 512  # rows compared at a time: a block of 16,384 columns is 32 MiB of float32
+
+
+@dataclass(frozen=True, eq=False)
+class PairSums:
+    """What the pairs (i, i + k) of a table add up to, offset by offset.
+
+    Parameters
+    ----------
+    totals : array of shape (n_rows,)
+        Entry k is the sum of the similarities of the n_rows - k pairs at offset k.
+    squares : array of shape (n_rows,), or None
+        The same of their squares, where every pair was looked at.
+    squared_pairs : float
+        Sum of the squares over all pairs i < j.
+    low : float or None
+        The smallest similarity of any pair, where every pair was looked at.
+    """
+
+    totals: Float64
+    squares: Float64 | None
+    squared_pairs: float
+    low: float | None
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """How many pairs each offset has."""
+        return np.arange(len(self.totals), 0, -1)
+
+    def toeplitz_share(self) -> float | None:
+        """R² of "similarity depends on the offset alone", over pairs i < j; None if all agree."""
+        counts, totals = self.counts[1:], self.totals[1:]
+        if not len(counts):
+            return None
+        n_pairs = counts.sum()
+        spread = self.squared_pairs - totals.sum() ** 2 / n_pairs
+        # Cosines are known to about 1e-6; below that they all agree and there is no share.
+        if spread <= 1e-12 * max(n_pairs, self.squared_pairs):
+            return None
+        rest = self.squared_pairs - (totals**2 / counts).sum()
+        return float(np.clip(1.0 - rest / spread, 0.0, 1.0))
+
+
+def unit_rows(weights: Array, *, centred: bool = False) -> NDArray[np.float32]:
+    """Rows scaled to length 1, centred first if asked; a zero row stays zero.
+
+    Parameters
+    ----------
+    weights : array of shape (n_rows, d_model)
+    centred : bool
+        Take the mean row away first. A row that then differs from the mean by less than float32
+        can tell counts as zero.
+
+    Returns
+    -------
+    array of shape (n_rows, d_model)
+        float32; lengths are taken in float64, so no value of float32 overflows.
+    """
+    rows = weights.astype(np.float64, copy=False)
+    norms, floor = row_norms(rows), 0.0
+    if centred:
+        floor = RESOLUTION * float(norms.max(initial=0.0))
+        rows = rows - rows.mean(axis=0)
+        norms = row_norms(rows)
+    scale = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > floor)
+    units: NDArray[np.float32] = np.multiply(
+        rows,
+        scale[:, None],
+        dtype=np.float64,
+        out=np.empty(rows.shape, np.float32),
+        casting="same_kind",
+    )
+    return units
+
+
+def row_norms(weights: Array) -> Float64:
+    """Euclidean length of every row, in float64, shape (n_rows,)."""
+    norms: Float64 = np.sqrt(np.einsum("ij,ij->i", weights, weights, dtype=np.float64))
+    return norms
+
+
+def sums_by_blocks(rows: Array, compare: Compare) -> PairSums:
+    """Look at every pair i <= j once, a block of rows at a time.
+
+    Parameters
+    ----------
+    rows : array of shape (n_rows, m)
+    compare : function of two such arrays
+        Gives the (left rows, right rows) similarities.
+    """
+    n_rows = len(rows)
+    totals, squares = np.zeros(n_rows), np.zeros(n_rows)
+    low = np.inf
+    for start in range(0, n_rows, BLOCK):
+        block = compare(rows[start : start + BLOCK], rows[start:])
+        low = min(low, float(block.min()))
+        by_offset = _lean(block)  # column k holds offset k
+        width = by_offset.shape[1] - 1
+        totals[:width] += by_offset.sum(axis=0, dtype=np.float64)[:width]
+        # In float64, so that a spread of zero (sinusoids) is not lost in the rounding of squares.
+        squares[:width] += np.einsum("ij,ij->j", by_offset, by_offset, dtype=np.float64)[:width]
+    return PairSums(totals, squares, float(squares[1:].sum()), low)
+
+
+def sums_by_fourier(rows: Array) -> PairSums:
+    """The same sums for dot products, from the autocorrelation along position.
+
+    Sum over i of <r_i, r_(i+k)> is an autocorrelation, so a transform gives every offset at
+    once; the sum of all squared dot products is the squared norm of the small Gram matrix. No
+    pair is looked at, so neither spread nor minimum are known.
+
+    Parameters
+    ----------
+    rows : array of shape (n_rows, d_model)
+    """
+    n_rows, d_model = rows.shape
+    length = 1 << (2 * n_rows - 1).bit_length()  # no wrap: at least 2 n_rows - 1
+    power = np.zeros(length // 2 + 1)
+    chunk = max(1, (1 << 22) // length)  # columns at a time: about 64 MiB of spectrum
+    for start in range(0, d_model, chunk):
+        columns = np.ascontiguousarray(rows[:, start : start + chunk].T, dtype=np.float64)
+        spectra = np.fft.rfft(columns, length, axis=1)
+        power += np.square(spectra.real).sum(axis=0) + np.square(spectra.imag).sum(axis=0)
+    totals: Float64 = np.fft.irfft(power, length)[:n_rows]
+    wide = rows.astype(np.float64)
+    gram = wide.T @ wide if n_rows >= d_model else wide @ wide.T
+    own = np.square(np.einsum("ij,ij->i", wide, wide)).sum()
+    squared_pairs = float(np.square(gram).sum() - own) / 2
+    return PairSums(totals, None, squared_pairs, None)
+
+
+def _lean(block: Array) -> Array:
+    """Shear a block so that entry (i, j) moves to column j - i; entries left of i are dropped."""
+    height, width = block.shape
+    flat = np.zeros(height * (width + 1), dtype=block.dtype)
+    square = flat[: height * width].reshape(height, width)
+    square[:, height:] = block[:, height:]
+    square[:, :height] = np.triu(block[:, :height])
+    return flat.reshape(height, width + 1)

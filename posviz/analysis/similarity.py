@@ -1,0 +1,305 @@
+"""How alike positions are: all pairs, by offset, and how far only the offset matters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posviz.analysis.pairs import (
+    BLOCK,
+    Compare,
+    PairSums,
+    sums_by_blocks,
+    sums_by_fourier,
+    unit_rows,
+)
+from posviz.errors import SettingError
+
+Array = NDArray[np.floating]
+Float32 = NDArray[np.float32]
+Float64 = NDArray[np.float64]
+
+EVERY_PAIR = 16_384  # longer tables: offsets by Fourier, no spread, no minimum
+_FLOAT32_MAX = float(np.finfo(np.float32).max)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One way to compare two positions.
+
+    Parameters
+    ----------
+    key, label, formula : str
+        Name in code, name on screen, and the formula in plain text.
+    centred : bool
+        Whether the mean row is taken away first.
+    limits : (float or None, float or None)
+        Smallest and largest possible value; None where the weights set it.
+    diverging : bool
+        Whether 0 is the middle of the scale.
+    linear : bool
+        Whether it is a dot product of prepared rows: then means of pairs come from means of
+        rows, and offsets from a Fourier transform.
+    rows : function
+        Weights to prepared rows.
+    compare : function
+        Two sets of prepared rows to the similarity of every pair.
+    """
+
+    key: str
+    label: str
+    formula: str
+    centred: bool
+    limits: tuple[float | None, float | None]
+    diverging: bool
+    linear: bool
+    rows: Callable[[Array], Array]
+    compare: Compare
+
+
+def _cosine(left: Array, right: Array) -> Array:
+    block: Array = left @ right.T
+    return np.clip(block, -1.0, 1.0, out=block)
+
+
+def _dot(left: Array, right: Array) -> Array:
+    block: Float32 = np.clip(left @ right.T, -_FLOAT32_MAX, _FLOAT32_MAX).astype(np.float32)
+    return block
+
+
+def _euclidean(left: Array, right: Array) -> Array:
+    squares = np.einsum("ij,ij->i", left, left)[:, None] + np.einsum("ij,ij->i", right, right)
+    squares -= 2 * (left @ right.T)
+    distances: Float32 = np.sqrt(np.maximum(squares, 0.0)).clip(max=_FLOAT32_MAX).astype(np.float32)
+    return distances
+
+
+def _centred(weights: Array) -> Float64:
+    rows = weights.astype(np.float64)
+    rows -= rows.mean(axis=0)
+    return rows
+
+
+METRICS: dict[str, Metric] = {
+    metric.key: metric
+    for metric in (
+        Metric(
+            key="cosine",
+            label="Cosine",
+            formula="p_i · p_j / (|p_i| |p_j|)",
+            centred=False,
+            limits=(-1.0, 1.0),
+            diverging=True,
+            linear=True,
+            rows=unit_rows,
+            compare=_cosine,
+        ),
+        Metric(
+            key="cosine-centred",
+            label="Centred cosine",
+            formula="cosine of p_i - m and p_j - m, with m the mean row",
+            centred=True,
+            limits=(-1.0, 1.0),
+            diverging=True,
+            linear=True,
+            rows=lambda weights: unit_rows(weights, centred=True),
+            compare=_cosine,
+        ),
+        Metric(
+            key="dot",
+            label="Dot product",
+            formula="p_i · p_j",
+            centred=False,
+            limits=(None, None),
+            diverging=True,
+            linear=True,
+            rows=lambda weights: weights.astype(np.float64),
+            compare=_dot,
+        ),
+        Metric(
+            key="euclidean",
+            label="Distance",
+            formula="|p_i - p_j|",
+            centred=False,
+            limits=(0.0, None),
+            diverging=False,
+            linear=False,
+            rows=_centred,  # distances do not see the mean; without it less is lost to rounding
+            compare=_euclidean,
+        ),
+    )
+}
+
+
+def similarity(weights: Array, metric: str = "cosine") -> Float32:
+    """Similarity of every pair of positions.
+
+    Parameters
+    ----------
+    weights : array of shape (n_rows, d_model)
+    metric : key of METRICS
+
+    Returns
+    -------
+    array of shape (n_rows, n_rows)
+        float32, exactly symmetric. Cosines are in [-1, 1] with a diagonal of exactly 1; a zero
+        row has cosine 0 with every row, itself included.
+
+    Raises
+    ------
+    SettingError
+        ``metric`` is not a key of METRICS.
+    """
+    chosen = _metric(metric)
+    rows = chosen.rows(weights)
+    values = chosen.compare(rows, rows).astype(np.float32, copy=False)
+    diagonal = np.einsum("ii->i", values)
+    if chosen.limits == (-1.0, 1.0):
+        diagonal[:] = rows.any(axis=1)
+    elif chosen.key == "euclidean":
+        diagonal[:] = 0.0
+    return values
+
+
+@dataclass(frozen=True, eq=False)
+class Pooled:
+    """A similarity matrix small enough to paint: the mean over square blocks of pairs.
+
+    Parameters
+    ----------
+    values : array of shape (side, side)
+        Entry (a, b) is the mean over rows [a factor, (a + 1) factor) and columns likewise; the
+        last block may be smaller.
+    factor : int
+        Rows in a block; 1 means that every pair is shown.
+    low, high : float
+        The smallest and largest of ``values``.
+    """
+
+    values: Float32
+    factor: int
+    low: float
+    high: float
+
+
+def pooled_similarity(weights: Array, metric: str = "cosine", side: int = 1024) -> Pooled:
+    """Similarity of all pairs, averaged over blocks to at most ``side`` rows and columns.
+
+    A mean of dot products is the dot product of means, so cosine and dot product of a long
+    table come from its pooled rows and need no full matrix.
+
+    Parameters
+    ----------
+    weights : array of shape (n_rows, d_model)
+    metric : key of METRICS
+    side : int
+        Most rows of the result.
+
+    Raises
+    ------
+    SettingError
+        ``metric`` is not a key of METRICS.
+    """
+    chosen = _metric(metric)
+    factor = -(-len(weights) // side)
+    if factor == 1:
+        values = similarity(weights, metric)
+    elif chosen.linear:
+        pooled = _pool(chosen.rows(weights), factor)
+        values = chosen.compare(pooled, pooled).astype(np.float32, copy=False)
+    else:
+        rows = chosen.rows(weights)
+        height = max(1, BLOCK // factor) * factor
+        strips = [
+            _pool(_pool(chosen.compare(rows[start : start + height], rows).T, factor).T, factor)
+            for start in range(0, len(rows), height)
+        ]
+        whole = np.concatenate(strips)
+        # The strips' rounding differs in the last bit.
+        values = ((whole + whole.T) / 2).astype(np.float32)
+    return Pooled(values, factor, float(values.min()), float(values.max()))
+
+
+@dataclass(frozen=True, eq=False)
+class OffsetProfile:
+    """Similarity as a function of how far apart two positions are.
+
+    Parameters
+    ----------
+    mean : array of shape (n_rows,)
+        Entry k: mean similarity of the pairs (i, i + k).
+    std : array of shape (n_rows,), or None
+        Their standard deviation; None for linear metrics beyond EVERY_PAIR rows.
+    """
+
+    mean: Float64
+    std: Float64 | None
+
+
+def offset_profile(weights: Array, metric: str = "cosine") -> OffsetProfile:
+    """Mean similarity, and its spread, at every offset from 0 to n_rows - 1.
+
+    Parameters
+    ----------
+    weights : array of shape (n_rows, d_model)
+    metric : key of METRICS
+
+    Raises
+    ------
+    SettingError
+        ``metric`` is not a key of METRICS.
+    """
+    chosen = _metric(metric)
+    rows = chosen.rows(weights)
+    if chosen.linear and len(rows) > EVERY_PAIR:
+        sums = sums_by_fourier(rows)
+    else:
+        sums = sums_by_blocks(rows, chosen.compare)
+    mean = sums.totals / sums.counts
+    if sums.squares is None:
+        return OffsetProfile(mean, None)
+    return OffsetProfile(mean, np.sqrt(np.maximum(sums.squares / sums.counts - mean**2, 0.0)))
+
+
+def toeplitz_share(weights: Array, *, centred: bool = False) -> float | None:
+    """How far the cosine of two positions depends on their offset alone.
+
+    R² of replacing each cosine by the mean of its diagonal, over the pairs i < j.
+
+    Parameters
+    ----------
+    weights : array of shape (n_rows, d_model)
+    centred : bool
+        Use the centred cosine.
+
+    Returns
+    -------
+    float or None
+        In [0, 1]: 1 for a sinusoidal table (not centred), near 0 for independent rows. None
+        when all cosines agree, so that there is nothing to explain.
+    """
+    return cosine_sums(weights, centred=centred).toeplitz_share()
+
+
+def cosine_sums(weights: Array, *, centred: bool = False, every_pair: int = EVERY_PAIR) -> PairSums:
+    """The pair sums of the cosine: block by block up to ``every_pair`` rows, else by Fourier."""
+    rows = unit_rows(weights, centred=centred)
+    return sums_by_blocks(rows, _cosine) if len(rows) <= every_pair else sums_by_fourier(rows)
+
+
+def _pool(rows: Array, factor: int) -> Array:
+    starts = np.arange(0, len(rows), factor)
+    counts = np.minimum(factor, len(rows) - starts)
+    pooled: Array = np.add.reduceat(rows, starts, axis=0, dtype=np.float64) / counts[:, None]
+    return pooled
+
+
+def _metric(key: str) -> Metric:
+    if key not in METRICS:
+        raise SettingError(
+            f"There is no similarity named “{key}”. Choose one of {', '.join(METRICS)}."
+        )
+    return METRICS[key]

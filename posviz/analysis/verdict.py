@@ -1,0 +1,256 @@
+"""What a table is like, in plain sentences made from its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from posviz.analysis.summary import Analysis
+
+MOST_SENTENCES = 6
+FEWEST_ROWS = 8  # below this no number says anything about a curve
+
+# Where one word gives way to the next. They are judgements, kept in one place.
+ORDERED = 0.3  # centred cosine of neighbours, above what shuffled rows give
+FLAT = 0.75  # share of the variance that makes a curve live in its first components
+LINE = 0.9  # the same of the first component alone
+THIRD = 0.05  # the least a third component must hold to count as an axis
+FULL_TURN = 0.9
+AXIS = 0.8  # rank correlation with position that makes a component an axis
+STRONG_LINE = 0.05  # share of the power that makes a period worth naming
+MANY_TURNS = 10.0
+JITTER_ROUGHNESS, JITTER_TURN = 0.5, -0.2
+REBOUND, NEARBY = 0.05, 64  # how far similarity must rise again, and up to which offset
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One plain sentence, and the address of the page that shows it.
+
+    ``page`` is one of ``curve``, ``similarity``, ``spectrum``, ``interpolation``, ``dimensions``.
+    """
+
+    text: str
+    page: str
+
+
+def verdict(analysis: Analysis) -> tuple[Sentence, ...]:
+    """Three to six sentences on a table, the first a short headline.
+
+    Each is made from the numbers and stands only where they bear it; what the simple story of
+    position tables gets wrong about this one is said too.
+
+    Parameters
+    ----------
+    analysis : Analysis
+
+    Returns
+    -------
+    tuple of Sentence
+    """
+    if analysis.explained_variance_ratio is None or analysis.rows_used < FEWEST_ROWS:
+        return _hardly_a_table(analysis)
+    return (_headline(analysis), *_body(analysis))[:MOST_SENTENCES]
+
+
+def _hardly_a_table(analysis: Analysis) -> tuple[Sentence, ...]:
+    rows = _count(analysis.rows_used, "row")
+    if analysis.explained_variance_ratio is None:
+        headline = "One row." if analysis.rows_used == 1 else "Every row is the same."
+        why = "Nothing varies from position to position, so there is no curve and no spectrum."
+    else:
+        headline = f"Only {rows}."
+        why = f"{rows} are too few to tell a curve from chance; read every number with care."
+    norms = f"The rows have norms from {_number(analysis.norms.min)} to " + _number(
+        analysis.norms.max
+    )
+    return (
+        Sentence(headline, "curve"),
+        Sentence(why[0].upper() + why[1:], "spectrum"),
+        Sentence(f"{norms}.", "dimensions"),
+    )
+
+
+def _is_ordered(analysis: Analysis) -> bool:
+    own = analysis.cosine_centred.adjacent_mean
+    shuffled = analysis.nulls["shuffled"].high["cosine_centred.adjacent_mean"]
+    return own is not None and own > ORDERED + max(shuffled or 0.0, 0.0)
+
+
+def _headline(analysis: Analysis) -> Sentence:
+    if not _is_ordered(analysis):
+        gaussian = analysis.nulls["gaussian"].scalars["components.95"] or 0
+        low_rank = (analysis.components["95"] or 0) < 0.7 * gaussian
+        text = "Few directions, but no order." if low_rank else "Noise: no order along position."
+        return Sentence(text, "similarity")
+    first, second, third = (_share(analysis, k) for k in (1, 2, 3))
+    helix = analysis.helix
+    winds = (helix.turns or 0.0) >= FULL_TURN
+    rises = helix.axis_component == 3 and abs(helix.axis_correlation or 0.0) >= AXIS
+    if first >= LINE:
+        text = "Nearly a straight line."
+    elif third >= FLAT and third - second >= THIRD and winds and rises:
+        text = "A helix in three dimensions."
+    elif second >= FLAT and winds:
+        steady = (helix.radius_spread or 0.0) < 0.15 * (helix.radius or 0.0)
+        text = f"A {'circle' if steady else 'winding curve'} in two dimensions."
+    elif second >= FLAT:
+        text = "An arc in two dimensions."
+    elif third >= FLAT:
+        text = "A curve in three dimensions."
+    elif _has_waves(analysis):
+        return Sentence("Waves of several lengths, not one simple curve.", "dimensions")
+    else:
+        text = f"A smooth curve in {analysis.components['90']} dimensions."
+    return Sentence(text, "curve")
+
+
+def _has_waves(analysis: Analysis) -> bool:
+    """Several strong periods that are not just the first harmonics of one slow curve."""
+    fast = [
+        line
+        for line in analysis.power
+        if line.share >= STRONG_LINE and line.period < analysis.rows_used / 4
+    ]
+    return bool(fast) or (analysis.helix.turns or 0.0) > MANY_TURNS
+
+
+def _body(analysis: Analysis) -> Iterator[Sentence]:
+    yield _dimensions(analysis)
+    yield _neighbours(analysis)
+    yield from _low_rank_is_not_order(analysis)
+    yield from _special(analysis)
+    yield from _winding(analysis)
+    yield from _jitter(analysis)
+
+
+def _dimensions(analysis: Analysis) -> Sentence:
+    k95 = analysis.components["95"]
+    gaussian = analysis.nulls["gaussian"].scalars["components.95"]
+    sinusoidal = analysis.nulls["sinusoidal"].scalars["components.95"]
+    text = (
+        f"Three components hold {_percent(_share(analysis, 3), 1)} of the variance and {k95} "
+        f"hold{'s' if k95 == 1 else ''} 95 %; Gaussian rows "
+        f"of the same norms need {gaussian}"
+    )
+    if analysis.kind == "sinusoidal":
+        text += ". A sinusoidal table is not low-dimensional: learned tables need far fewer."
+    else:
+        text += f" and a sinusoidal table {sinusoidal}."
+    return Sentence(text, "spectrum")
+
+
+def _neighbours(analysis: Analysis) -> Sentence:
+    own = analysis.cosine_centred.adjacent_mean
+    shuffled = analysis.nulls["shuffled"].scalars["cosine_centred.adjacent_mean"]
+    numbers = (
+        f"mean centred cosine {_number(own)}, against {_number(shuffled)} for the same rows in "
+        "shuffled order"
+    )
+    if not _is_ordered(analysis):
+        text = f"Neighbours are not alike: {numbers}."
+        if analysis.kind == "learned":
+            text += " Training need not make them so: tasks of exact offsets are solved without."
+        return Sentence(text, "similarity")
+    again = _rebound(analysis)
+    if again:
+        low, high = again
+        text = (
+            f"Neighbours are alike ({numbers}), yet likeness does not simply fade: it dips at "
+            f"offset {low} and rises again to offset {high}."
+        )
+    else:
+        text = f"Neighbours are alike: {numbers}."
+    return Sentence(text, "similarity")
+
+
+def _low_rank_is_not_order(analysis: Analysis) -> Iterator[Sentence]:
+    own = analysis.toeplitz_r2
+    shuffled = analysis.nulls["shuffled"].scalars["toeplitz_r2"]
+    if own is None or shuffled is None or own < shuffled + 0.1:
+        return
+    lesson = "The spectrum does not see" if analysis.kind == "sinusoidal" else "Low rank is not"
+    yield Sentence(
+        f"{lesson} order: shuffling the rows keeps this spectrum exactly, but the part of "
+        f"similarity that offset alone explains falls from {_percent(own)} to "
+        f"{_percent(shuffled)}.",
+        "spectrum",
+    )
+
+
+def _special(analysis: Analysis) -> Iterator[Sentence]:
+    rows = analysis.special_rows
+    if not rows:
+        return
+    if len(rows) <= 2:
+        named = " and ".join(f"row {row.position} ({row.reason})" for row in rows)
+    else:
+        named = f"rows {_listed([str(row.position) for row in rows])}"
+    verb, them = ("is", "it") if len(rows) == 1 else ("are", "them")
+    text = f"{named[0].upper()}{named[1:]} {verb} unlike the rest"
+    left_out = analysis.rows_used < analysis.n_positions
+    text += "; left out here." if left_out else f"; leave {them} out to see the others better."
+    failing = analysis.usable.failing
+    if failing and analysis.usable_length is not None:
+        text += f" {analysis.usable_length} of {analysis.n_positions} positions look trained."
+    yield Sentence(text, "curve")
+
+
+def _winding(analysis: Analysis) -> Iterator[Sentence]:
+    turns = analysis.helix.turns
+    if turns is None or turns < MANY_TURNS or not _is_ordered(analysis):
+        return
+    yield Sentence(
+        f"Do not look for an arc in the first two components: that plane winds {turns:.1f} times, "
+        f"once in about {analysis.rows_used / turns:.1f} positions.",
+        "curve",
+    )
+
+
+def _jitter(analysis: Analysis) -> Iterator[Sentence]:
+    rough, turn = analysis.roughness, analysis.turning_cosine
+    if rough is None or turn is None or rough > JITTER_ROUGHNESS or turn > JITTER_TURN:
+        return
+    yield Sentence(
+        f"The curve is smooth from afar (roughness {_number(rough)}) but each step jitters: "
+        f"turning cosine {_number(turn)}, where independent rows give -0.5.",
+        "dimensions",
+    )
+
+
+def _rebound(analysis: Analysis) -> tuple[int, int] | None:
+    """The first dip of similarity by offset and the peak after it, among nearby positions."""
+    profile = analysis.cosine.by_offset[1 : min(analysis.rows_used // 8, NEARBY)]
+    rising = [k for k in range(1, len(profile)) if profile[k] > profile[k - 1]]
+    if not rising:
+        return None
+    dip = rising[0] - 1
+    peak = dip + 1
+    while peak + 1 < len(profile) and profile[peak + 1] > profile[peak]:
+        peak += 1
+    return (dip + 1, peak + 1) if profile[peak] - profile[dip] > REBOUND else None
+
+
+def _share(analysis: Analysis, k: int) -> float:
+    ratio = analysis.explained_variance_ratio
+    return 0.0 if ratio is None else float(ratio[:k].sum())
+
+
+def _percent(share: float, digits: int = 0) -> str:
+    return f"{100 * share:.{digits}f} %"
+
+
+def _number(value: float | int | None) -> str:
+    return "unknown" if value is None else f"{value:.3g}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _listed(names: list[str]) -> str:
+    if len(names) > 6:
+        return f"{', '.join(names[:5])} and {len(names) - 5} more"
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
