@@ -1,0 +1,139 @@
+"""Where tables come from: files, folders, uploads, the Hub, shipped demos, formulas.
+
+One reference opens each (docs/using.md); :func:`open` gives the checkpoint with everything
+that was found in it, :func:`load` only its table.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from posviz.errors import SourceError
+from posviz.sources import demos, generated, local
+from posviz.sources.access import Access
+from posviz.sources.checkpoint import Candidate, Checkpoint
+from posviz.sources.formats import FORMATS, Entry, Format
+from posviz.sources.local import open_upload
+from posviz.sources.presets import PRESETS, Preset
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from posviz.table import PositionTable
+
+__all__ = [
+    "FORMATS",
+    "PRESETS",
+    "SOURCES",
+    "Access",
+    "Candidate",
+    "Checkpoint",
+    "Entry",
+    "Format",
+    "Preset",
+    "Source",
+    "load",
+    "open",
+    "open_upload",
+]
+
+
+@dataclass(frozen=True)
+class Source:
+    """One kind of reference.
+
+    Parameters
+    ----------
+    label : str
+        For menus.
+    example : str
+        A reference of this kind.
+    open : function
+        From the reference and the visitor's access to the checkpoint.
+    """
+
+    label: str
+    example: str
+    open: Callable[[str, Access], Checkpoint]
+
+
+def _hub(ref: str, access: Access) -> Checkpoint:
+    from posviz.sources.hub import open_hub
+
+    return open_hub(ref, access)
+
+
+SOURCES: dict[str, Source] = {
+    "demo": Source("Shipped demo model", "demo:gpt-mini", demos.open_demo),
+    "hub": Source("Hugging Face Hub model", "hub:openai-community/gpt2", _hub),
+    "sinusoidal": Source("Sinusoidal table", "sinusoidal:1024x768", generated.open_sinusoidal),
+    "random": Source("Random table", "random:1024x768:0", generated.open_random),
+}
+"""Kinds of reference by prefix; whatever has none of these prefixes is a preset or a path."""
+
+
+def open(ref: str, *, access: Access | None = None) -> Checkpoint:  # noqa: A001
+    """The checkpoint that a reference names, its position tables found.
+
+    Parameters
+    ----------
+    ref : str
+        A path, a preset such as ``gpt2``, or a prefix of SOURCES with what follows it.
+    access : Access or None
+        What may be opened; None for the defaults.
+
+    Raises
+    ------
+    SourceError
+        The reference means nothing, or what it names cannot be read.
+    """
+    access = access or Access()
+    ref = ref.strip()
+    if not ref or "\x00" in ref:
+        raise SourceError("Name a table: a path, a preset such as gpt2, or hub:OWNER/NAME.")
+    if ref in PRESETS:
+        return SOURCES["hub"].open(ref, access)
+    prefix, colon, _ = ref.partition(":")
+    if colon and prefix in SOURCES:
+        return SOURCES[prefix].open(ref, access)
+    try:
+        return local.open_path(ref, access)
+    except FileNotFoundError as err:
+        raise SourceError(_unknown(ref)) from err
+
+
+def load(ref: str, *, parameter: str | None = None, access: Access | None = None) -> PositionTable:
+    """The position table that a reference names.
+
+    Parameters
+    ----------
+    ref : str
+        As in :func:`open`.
+    parameter : str or None
+        Which table of several, or any tensor with two axes; None for the best.
+    access : Access or None
+
+    Raises
+    ------
+    SourceError
+        The reference cannot be opened, or the parameter is not in it.
+    NoTableError
+        It opened, but holds no position table.
+    TableError
+        The stored numbers are not finite.
+    """
+    with open(ref, access=access) as checkpoint:
+        return checkpoint.table(parameter)
+
+
+def _unknown(ref: str) -> str:
+    close = difflib.get_close_matches(ref, [*PRESETS, *(s.example for s in SOURCES.values())], n=1)
+    hint = f" Did you mean {close[0]}?" if close else ""
+    if ref.count("/") == 1 and not ref.startswith(("/", ".", "~")) and not close:
+        hint = f" A Hub model of that name opens as hub:{ref}."
+    return (
+        f"{ref} is no file or folder here, no preset and no other reference.{hint} "
+        f"Presets are listed by `posviz presets`."
+    )

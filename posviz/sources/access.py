@@ -1,0 +1,99 @@
+"""What this visitor may open: local paths, a folder of them, the Hub, with whose token."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from posviz.errors import SourceError
+
+
+@dataclass(frozen=True)
+class Access:
+    """The rights of one visitor; the defaults are those of a person at their own machine.
+
+    Parameters
+    ----------
+    token : str or bool
+        A Hub token the visitor gave; False sends none, not even the one saved on this
+        machine; True sends that one, for an operator who opts in.
+    offline : bool or None
+        Never ask the network; None follows ``HF_HUB_OFFLINE``.
+    local_paths : bool
+        Whether paths of this machine may be opened, its Hub cache included.
+    local_root : Path or None
+        The folder that opened paths must lie in, once links are followed.
+    endpoint : str or None
+        A mirror of the Hub; None follows ``HF_ENDPOINT``.
+    cache : Path or None
+        Folder for the byte ranges of public Hub models; None follows ``POSVIZ_CACHE``, else
+        the user's cache folder.
+    """
+
+    token: str | bool = False
+    offline: bool | None = None
+    local_paths: bool = True
+    local_root: Path | None = None
+    endpoint: str | None = None
+    cache: Path | None = None
+
+    def local_path(self, text: str) -> Path:
+        """The real path that a reference names, if this visitor may open it.
+
+        Raises
+        ------
+        SourceError
+            Local paths are switched off, the path leaves the allowed folder, or nothing is
+            there.
+        """
+        if not self.local_paths:
+            raise SourceError(
+                f"{text}: paths of this server cannot be opened here. Upload the file, or name "
+                f"a Hub model as hub:OWNER/NAME."
+            )
+        root = self.local_root.resolve() if self.local_root is not None else None
+        try:
+            path = Path(text).expanduser()
+            if root is not None and not path.is_absolute():
+                path = root / path
+            path = path.resolve()
+            inside = root is None or path.is_relative_to(root)
+            there = inside and path.exists()
+        except (OSError, ValueError, RuntimeError) as err:
+            raise SourceError(f"{text!r} is not a path of this machine.") from err
+        if not inside:
+            raise SourceError(f"{text} lies outside {root}, the folder that may be opened here.")
+        if not there:
+            raise FileNotFoundError(text)
+        return path
+
+    def cache_folder(self) -> Path:
+        """Where byte ranges of public Hub models are kept."""
+        if self.cache is not None:
+            return self.cache
+        if named := os.environ.get("POSVIZ_CACHE"):
+            return Path(named).expanduser()
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        return Path(base) / "posviz"
+
+
+def safe_join(folder: Path, name: str) -> Path:
+    """The real path of a file inside a folder, its links followed.
+
+    Raises
+    ------
+    SourceError
+        The name, or the link behind it, leaves the folder. A snapshot of the Hub's own cache
+        is the exception: its files are links into the ``blobs`` beside it.
+    """
+    path = (folder / name).resolve()
+    blobs = folder.parents[1] / "blobs" if folder.parent.name == "snapshots" else None
+    nested = next((p for p in folder.parents if p.parent.name == "snapshots"), None)
+    if nested is not None:
+        blobs = nested.parents[1] / "blobs"
+    if path.is_relative_to(folder) or (blobs is not None and path.is_relative_to(blobs)):
+        return path
+    raise SourceError(
+        f"{name} is a link that leaves its folder, so it is not read. Copy the file there instead."
+    )

@@ -1,0 +1,126 @@
+"""Questions to a config.json, whose parts (text, vision, encoder, decoder) nest.
+
+A tensor's dotted name says which part it belongs to: ``text_model.embeddings…`` is governed
+by ``text_config``, ``decoder.model…`` by ``decoder``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from posviz.errors import SourceError
+from posviz.sources import layouts
+from posviz.sources.formats.tensors import damaged
+
+if TYPE_CHECKING:
+    from posviz.sources.readers import Reader
+
+Config = Mapping[str, object]
+
+_LIMIT = 8 << 20
+_KIN = (  # words that name the same part in tensor names and in configs
+    {"text", "language", "llm", "lm", "thinker"},
+    {"vision", "visual", "image", "img", "vit", "video"},
+    {"audio", "speech", "sound"},
+)
+
+
+def read_config(reader: Reader) -> dict[str, object]:
+    """A config.json, checked to be a JSON object.
+
+    Raises
+    ------
+    SourceError
+        Larger than any config, or not a JSON object.
+    """
+    if reader.size > _LIMIT:
+        raise SourceError(f"{reader.name} has {reader.size:,} bytes; a config.json is far smaller.")
+    try:
+        config = json.loads(reader.read_at(0, reader.size))
+    except (ValueError, RecursionError) as err:
+        raise damaged(reader.name, "it is not valid JSON") from err
+    if not isinstance(config, dict):
+        raise damaged(reader.name, "it is not a JSON object")
+    return config
+
+
+def model_type(config: Config | None) -> str | None:
+    """The ``model_type`` of a config, if it has one."""
+    found = (config or {}).get("model_type")
+    return found if isinstance(found, str) and found else None
+
+
+def chain(config: Config | None, name: str) -> tuple[Config, ...]:
+    """The configs that govern a tensor, the closest first, the whole config last."""
+    if not config:
+        return ()
+    found = [config]
+    current = config
+    for word in tower_words(name):
+        part = _part(current, word)
+        if part is not None:
+            found.insert(0, part)
+            current = part
+    return tuple(found)
+
+
+def types(configs: tuple[Config, ...], name: str) -> tuple[str, ...]:
+    """The model types to ask the catalogue about, closest first.
+
+    Where no config says, a word of the tensor's name that is itself a model type does
+    (``model.roberta.embeddings…`` in a training checkpoint).
+    """
+    known = tuple(found for config in configs if (found := model_type(config)))
+    if known:
+        return known
+    words = [word for token in tower_words(name) for word in (token, token.replace("_", "-"))]
+    return tuple(word for word in words if layouts.is_known(word))
+
+
+def value(configs: tuple[Config, ...], key: str) -> object:
+    """A config value by key, from the closest part that has it."""
+    return next((config[key] for config in configs if config.get(key) is not None), None)
+
+
+def count(configs: tuple[Config, ...], *keys: str) -> int | None:
+    """The first of several keys that holds a positive whole number."""
+    for key in keys:
+        found = value(configs, key)
+        if type(found) is int and found > 0:
+            return found
+    return None
+
+
+def tower(name: str, types: tuple[str, ...] = ()) -> str | None:
+    """``text``, ``vision`` or ``audio``, where the name or the model type says which.
+
+    Words of the name decide, the last that speaks; then the closest model type.
+    """
+    spoken = [part for word in tower_words(name) if (part := _kin(word)) is not None]
+    if spoken:
+        return ("text", "vision", "audio")[spoken[-1]]
+    parts = [_kin(word) for word in types[:1]]
+    return ("text", "vision", "audio")[parts[0]] if parts and parts[0] is not None else None
+
+
+def tower_words(name: str) -> list[str]:
+    """The words of a tensor's path, without its own name."""
+    return name.replace("/", ".").split(".")[:-1]
+
+
+def _kin(word: str) -> int | None:
+    pieces = set(word.lower().replace("-", "_").split("_"))
+    return next((index for index, kin in enumerate(_KIN) if kin & pieces), None)
+
+
+def _part(config: Config, word: str) -> Config | None:
+    for key, part in config.items():
+        if not isinstance(part, dict):
+            continue
+        stem = key.removesuffix("_config").lower()
+        same_kin = _kin(stem) is not None and _kin(stem) == _kin(word)
+        if word.lower() == stem or same_kin or word.lower().startswith(f"{stem}_"):
+            return part
+    return None

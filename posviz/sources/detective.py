@@ -1,0 +1,242 @@
+"""The verdict on one checkpoint: its position tables, best first, and what else to say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from posviz.errors import SourceError
+from posviz.sources import configs, reasons, schemes, shapes, suspects, values
+from posviz.sources.checkpoint import MAX_TABLE_BYTES, Candidate, two_axes
+from posviz.sources.names import is_copy, is_decoder, label
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from posviz.sources.configs import Config
+    from posviz.sources.formats.tensors import Entry
+    from posviz.sources.suspects import ReadEntry, Suspect
+    from posviz.table import Kind
+
+_EXAMINED_BYTES = 64 << 20  # of tables whose numbers are looked at besides the one that opens
+
+_RANK = {"learned": 0, "part": 2, "sinusoidal": 3, "box": 5, "auxiliary": 6}
+
+
+@dataclass
+class Case:
+    """All that is known about one checkpoint's tables, and the numbers seen so far.
+
+    Parameters
+    ----------
+    entries : sequence of Entry
+    config : mapping or None
+    read : function
+        From an entry to its values.
+    remote : bool
+        Whether a read is a request, so that only the table that opens is looked at.
+    offset_rows : bool
+        Whether files of this format keep the rows that no position uses (GGUF drops them).
+    bare : bool
+        Whether the file is nothing but an array, which is then the table whatever its name.
+    """
+
+    entries: Sequence[Entry]
+    config: Config | None
+    read: ReadEntry
+    remote: bool = False
+    offset_rows: bool = True
+    bare: bool = False
+    seen: dict[str, NDArray[np.float32]] = field(default_factory=dict)
+    suspects: dict[str, Suspect] = field(default_factory=dict)
+
+    def rows(self, suspect: Suspect) -> NDArray[np.float32]:
+        """A suspect's rows, read once."""
+        if suspect.parameter not in self.seen:
+            if suspect.n_rows * suspect.d_model * 4 > MAX_TABLE_BYTES:
+                raise SourceError(
+                    f"{suspect.parameter} would take "
+                    f"{suspect.n_rows * suspect.d_model * 4 >> 20:,} MiB, more than any position "
+                    f"table ({MAX_TABLE_BYTES >> 20:,} MiB). Name another tensor."
+                )
+            self.seen[suspect.parameter] = suspect.rows(self.read)
+        return self.seen[suspect.parameter]
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the detective reports."""
+
+    tables: tuple[Candidate, ...]
+    scheme: str
+    message: str | None
+    warnings: tuple[str, ...]
+
+
+def investigate(case: Case) -> Findings:
+    """Find the position tables of a checkpoint, order them and say why.
+
+    Names, types and axes make the suspects; the catalogue and the config say how each is laid
+    out; the numbers tell a stored sinusoid from a learned table. The numbers of the table that
+    opens are always looked at, those of the others while that costs little.
+    """
+    found = suspects.find(case.entries, case.config)
+    if not found and case.bare:
+        arrays = (suspects.examine(entry, case.config) for entry in case.entries)
+        found = [suspect for suspect in arrays if suspect is not None]
+    if not found:
+        scheme, message = schemes.explain(case.entries, case.config)
+        if scheme == "unknown":
+            message = f"{message} {two_axes(tuple(case.entries))}"
+        return Findings((), scheme, message, ())
+    ordered = _ordered(found, case)
+    tables = [candidate(suspect, case) for suspect in ordered]
+    tables[0] = replace(tables[0], default=True)
+    case.suspects.update((suspect.parameter, suspect) for suspect in ordered)
+    best = tables[0]
+    warnings = reasons.warnings(ordered[0], best, case.seen.get(best.parameter))
+    side = schemes.side_scheme(case.config) if ordered[0].tower == "vision" else None
+    if side is not None:
+        warnings = (
+            *warnings,
+            f"This table belongs to the vision tower. The language model has none of its own: "
+            f"{schemes.phrase(side)}.",
+        )
+    return Findings(tuple(tables), best.kind, None, warnings)
+
+
+def by_hand(parameter: str, case: Case) -> Candidate | None:
+    """The tensor a person named, as a table; None if there is no such tensor.
+
+    Raises
+    ------
+    SourceError
+        The tensor's axes or type rule out a table.
+    """
+    name, part = parameter, 0
+    entry = next((entry for entry in case.entries if entry.name == name), None)
+    if entry is None and parameter.endswith("]") and "[" in parameter:
+        name, _, number = parameter[:-1].rpartition("[")
+        part = int(number) if number.isdecimal() and len(number) < 4 else -1
+        entry = next((entry for entry in case.entries if entry.name == name), None)
+    if entry is None:
+        return None
+    suspect = suspects.examine(entry, case.config, part) if part >= 0 else None
+    if suspect is None:
+        raise SourceError(reasons.not_a_table(entry, part))
+    case.suspects[suspect.parameter] = suspect
+    return candidate(suspect, case)
+
+
+def assemble(chosen: Candidate, case: Case) -> NDArray[np.float32]:
+    """The rows of a candidate, of shape (row_offset + n_positions, d_model)."""
+    return case.rows(case.suspects[chosen.parameter])
+
+
+def candidate(suspect: Suspect, case: Case) -> Candidate:
+    """A suspect as the candidate a person sees."""
+    rows = case.seen.get(suspect.parameter)
+    offset, why = _offset(suspect, rows) if case.offset_rows else (0, None)
+    if suspect.combine:
+        size = (suspect.axes[0].n_rows, suspect.axes[1].n_rows)
+        grid, prefix, suffix = (None if _is_sequence(suspect) else size), 0, 0
+    elif suspect.axes[0].grid is not None:
+        grid, prefix, suffix = suspect.axes[0].grid, 0, 0
+    else:
+        grid, prefix, suffix = shapes.grid(
+            suspect.n_rows - offset, suspect.known, suspect.chain, image=suspect.is_image
+        )
+    first = suspect.parts[0]
+    plain = Candidate(
+        parameter=suspect.parameter,
+        file=first.file,
+        shape=first.shape or (),
+        dtype=first.dtype or "",
+        kind=_kind(suspect, rows),
+        n_positions=suspect.n_rows - offset,
+        d_model=suspect.d_model,
+        row_offset=offset,
+        prefix_rows=prefix,
+        suffix_rows=suffix,
+        grid=grid,
+        default=False,
+        reason="",
+        combine=suspect.combine,
+        label=label(suspect.parameter),
+    )
+    return replace(plain, reason=reasons.reason(suspect, plain, why, seen=rows is not None))
+
+
+def _ordered(found: list[Suspect], case: Case) -> list[Suspect]:
+    """Best first: a learned sequence, then image patches, axes, sinusoids, the rest.
+
+    The first is looked at until one holds what its name promises.
+    """
+    budget = 0 if case.remote else _EXAMINED_BYTES
+    for suspect in sorted(found, key=lambda suspect: _rank(suspect, None)):
+        size = suspect.n_rows * suspect.d_model * 4
+        if size <= budget:
+            budget -= size
+            case.rows(suspect)
+    while True:
+        best = min(found, key=lambda suspect: _rank(suspect, case.seen.get(suspect.parameter)))
+        too_large = best.n_rows * best.d_model * 4 > MAX_TABLE_BYTES
+        if best.parameter in case.seen or too_large:
+            break
+        case.rows(best)
+    return sorted(found, key=lambda suspect: _rank(suspect, case.seen.get(suspect.parameter)))
+
+
+def _rank(suspect: Suspect, rows: NDArray[np.float32] | None) -> tuple[object, ...]:
+    kind = suspect.kind
+    if rows is not None and kind in ("learned", "sinusoidal"):
+        kind = _kind(suspect, rows)
+    rank = _RANK.get(kind, 6)
+    if rank == 0 and suspect.is_image:
+        rank = 1
+    if rows is not None and not rows.any():
+        rank = 4
+    name = suspect.parts[0].name
+    return rank, is_copy(name), is_decoder(name), -suspect.n_rows if rank == 1 else 0
+
+
+def _kind(suspect: Suspect, rows: NDArray[np.float32] | None) -> Kind:
+    if rows is None:
+        return "sinusoidal" if suspect.kind == "sinusoidal" else "learned"
+    return "sinusoidal" if values.is_sinusoid(rows, suspect.parts[0].dtype or "") else "learned"
+
+
+def _is_sequence(suspect: Suspect) -> bool:
+    return ".weights.0" in suspect.parts[0].name  # Reformer folds one long axis into two
+
+
+def _offset(suspect: Suspect, rows: NDArray[np.float32] | None) -> tuple[int, str | None]:
+    """Leading rows that no position uses, and why they are there."""
+    offset, why = 0, None
+    if suspect.known is not None:
+        rule, _, default = suspect.known.offset.partition(":")
+        if rule == "pad+1":
+            pad = configs.value(suspect.chain, "pad_token_id")
+            pad = pad if type(pad) is int and 0 <= pad < 16 else int(default or 1)
+            offset, why = pad + 1, f"positions count from pad_token_id + 1 = {pad + 1}"
+        else:
+            offset = int(rule)
+            why = f"{suspect.known.family} adds {offset} to every position" if offset else None
+    elif suspect.tower != "vision" and rows is not None:
+        offset, why = _guessed_offset(suspect, rows)
+    return (offset, why) if offset < suspect.n_rows else (0, None)
+
+
+def _guessed_offset(suspect: Suspect, rows: NDArray[np.float32]) -> tuple[int, str | None]:
+    """Without a config: two rows over a round number, and a zero padding row or OPT's name."""
+    usable = len(rows) - 2
+    if usable < 64 or usable & (usable - 1) or len(suspect.parts[0].shape or ()) != 2:
+        return 0, None
+    if not rows[1].any():
+        return 2, f"row 1 is a padding row of zeros before {usable:,} positions"
+    if "embed_positions" in suspect.parts[0].name:
+        return 2, f"no config says so, but {usable:,} + 2 rows is how BART and OPT count"
+    return 0, None

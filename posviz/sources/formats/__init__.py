@@ -1,0 +1,77 @@
+"""File formats: one reader each, chosen by what a file starts with.
+
+Adding a format is one module with an ``open`` function, and one entry here. Modules are
+imported when a file asks for them, so that opening one format does not pay for all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from posviz.sources.formats import foreign
+from posviz.sources.formats.tensors import Entry, TensorFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from posviz.sources.readers import Reader
+
+__all__ = ["FORMATS", "Entry", "Format", "TensorFile", "open_tensors"]
+
+_HEAD = 64
+
+
+@dataclass(frozen=True)
+class Format:
+    """One file format.
+
+    Parameters
+    ----------
+    label : str
+        For menus and messages.
+    endings : tuple of str
+        Lower case, with the dot.
+    sniff : function
+        From the first 64 bytes and the lower-case name to whether the file is of this format.
+    open : function
+        From a reader to its tensors.
+    """
+
+    label: str
+    endings: tuple[str, ...]
+    sniff: Callable[[bytes, str], bool]
+    open: Callable[[Reader], TensorFile]
+
+
+def open_tensors(reader: Reader) -> TensorFile:
+    """The tensors of a file, whatever its format.
+
+    Raises
+    ------
+    SourceError
+        The file is empty, damaged, or of a format that is named but not read.
+    """
+    head = reader.read_at(0, min(_HEAD, reader.size))
+    name = reader.name.lower()
+    foreign.refuse_pointers(reader, head)
+    for known in FORMATS.values():
+        if known.sniff(head, name):
+            return known.open(reader)
+    raise foreign.refusal(reader, head)
+
+
+def _safetensors(reader: Reader) -> TensorFile:
+    from posviz.sources.formats.safetensors import open_safetensors
+
+    return open_safetensors(reader)
+
+
+FORMATS: dict[str, Format] = {
+    "safetensors": Format(
+        "safetensors",
+        (".safetensors",),
+        lambda head, name: head[8:9] == b"{" or name.endswith(".safetensors"),
+        _safetensors,
+    ),
+}

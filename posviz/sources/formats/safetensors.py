@@ -1,0 +1,162 @@
+"""safetensors: a JSON header, then the raw numbers.
+
+The header is checked as strictly as the format's own library does, and more (repeated names),
+because the same check must hold for a header that came over the network.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from posviz.errors import SourceError
+from posviz.sources.formats.dtypes import BITS, decode, nbytes
+from posviz.sources.formats.tensors import Entry, TensorFile, damaged
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from posviz.sources.readers import Reader
+
+_LOCAL_LIMIT = 100_000_000  # the limit of the format's own library
+_REMOTE_LIMIT = 25_000_000
+
+
+def open_safetensors(reader: Reader) -> TensorFile:
+    """The tensors of one safetensors file, after its header has been checked.
+
+    Raises
+    ------
+    SourceError
+        Empty, cut, over the header limit, or a header that does not describe the file.
+    """
+    name = reader.name
+    header, start = _header(reader)
+    metadata = _metadata(name, header.pop("__metadata__", None))
+    spans: dict[str, tuple[int, int]] = {}
+    entries = []
+    for tensor, fields in header.items():
+        dtype, shape, begin, end = _fields(name, tensor, fields)
+        expected = nbytes(dtype, shape)
+        if expected != end - begin:
+            raise damaged(
+                name,
+                f"{tensor} is {dtype} of shape {list(shape)}, which is not {end - begin:,} bytes",
+            )
+        spans[tensor] = (begin, end)
+        entries.append(Entry(tensor, shape, dtype, end - begin, name))
+    _check_cover(reader, spans, start)
+
+    def read_entry(entry: Entry) -> NDArray[np.float32]:
+        begin, end = spans[entry.name]
+        raw = reader.read_at(start + begin, end - begin)
+        return decode(raw, entry.dtype or "", entry.shape or (), name=entry.name)
+
+    return TensorFile("safetensors", tuple(entries), read_entry, metadata=metadata)
+
+
+def _header(reader: Reader) -> tuple[dict[str, Any], int]:
+    name, size = reader.name, reader.size
+    if size < 8:
+        raise SourceError(
+            f"{name} is incomplete: it has {size} bytes, and a safetensors file starts with 8 "
+            f"bytes that give the length of its header. Download it again."
+        )
+    length = int.from_bytes(reader.read_at(0, 8), "little")
+    if size > 8 and reader.read_at(8, 1) != b"{":
+        raise SourceError(
+            f"{name} is not a safetensors file, although its name says so: no header follows "
+            f"its first 8 bytes. Check how it was saved or downloaded."
+        )
+    limit = _REMOTE_LIMIT if reader.remote else _LOCAL_LIMIT
+    if length > limit:
+        raise SourceError(
+            f"{name} declares a header of {length:,} bytes; at most {limit:,} are read. "
+            f"Save the position table alone in a file of its own."
+        )
+    if 8 + length > size:
+        raise SourceError(
+            f"{name} is incomplete: its header alone should end at byte {8 + length:,}, and "
+            f"the file has {size:,} bytes. Download it again."
+        )
+    try:
+        header = json.loads(
+            reader.read_at(8, length), object_pairs_hook=_once, parse_constant=_no_constant
+        )
+    except _Repeated as err:
+        raise damaged(name, f"its header names {err} twice") from err
+    except (ValueError, RecursionError) as err:
+        raise damaged(name, "its header is not valid JSON") from err
+    if not isinstance(header, dict):
+        raise damaged(name, "its header is not a JSON object")
+    return header, 8 + length
+
+
+class _Repeated(Exception):
+    pass
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        seen: set[str] = set()
+        raise _Repeated(next(key for key, _ in pairs if key in seen or seen.add(key)))  # type: ignore[func-returns-value]
+    return result
+
+
+def _no_constant(text: str) -> None:
+    raise ValueError(f"{text} is not JSON")
+
+
+def _metadata(name: str, found: object) -> dict[str, str]:
+    if found is None:  # some writers leave the note out or store null
+        return {}
+    if not isinstance(found, dict):
+        raise damaged(name, "the __metadata__ of its header is not a set of text pairs")
+    for key, value in found.items():
+        if not isinstance(value, str):
+            raise SourceError(
+                f"{name}: the metadata value {key!r} must be text; it is {value!r}. The tensors "
+                f"may be sound: save the file again with text metadata."
+            )
+    return found
+
+
+def _fields(name: str, tensor: str, fields: object) -> tuple[str, tuple[int, ...], int, int]:
+    if not isinstance(fields, dict):
+        raise damaged(name, f"the header entry of {tensor} is not a JSON object")
+    dtype, shape, offsets = (fields.get(key) for key in ("dtype", "shape", "data_offsets"))
+    if not isinstance(dtype, str) or dtype not in BITS:
+        raise SourceError(f"{name}: {tensor} has the unknown type {dtype!r}. Save it as F32.")
+    lengths, span = _counts(shape), _counts(offsets)
+    if lengths is None:
+        raise damaged(name, f"the shape of {tensor} is {shape!r}")
+    if span is None or len(span) != 2 or span[0] > span[1]:
+        raise damaged(name, f"the byte range of {tensor} is {offsets!r}")
+    return dtype, lengths, span[0], span[1]
+
+
+def _counts(value: object) -> tuple[int, ...] | None:
+    """A JSON list of whole numbers from 0 upwards, or None."""
+    if isinstance(value, list) and all(type(item) is int and item >= 0 for item in value):
+        return tuple(value)
+    return None
+
+
+def _check_cover(reader: Reader, spans: dict[str, tuple[int, int]], start: int) -> None:
+    """The tensors must fill the rest of the file, without a hole and without overlapping."""
+    name, reached = reader.name, 0
+    for tensor, (begin, end) in sorted(spans.items(), key=lambda item: item[1]):
+        if begin != reached:
+            fault = "overlaps another tensor" if begin < reached else "leaves a hole before it"
+            raise damaged(name, f"{tensor} {fault}")
+        reached = end
+    if start + reached > reader.size:
+        raise SourceError(
+            f"{name} is incomplete: {reader.size:,} of {start + reached:,} bytes are there. "
+            f"Download it again."
+        )
+    if start + reached < reader.size:
+        extra = reader.size - start - reached
+        raise damaged(name, f"{extra:,} bytes follow its last tensor")

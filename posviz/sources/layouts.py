@@ -1,0 +1,158 @@
+"""Where each architecture keeps its position table: the catalogue, read from data files.
+
+``rules.tsv`` says which names are position tables (a veto wins over any match),
+``tables.tsv`` how the table of each architecture is laid out, and ``no_table.tsv`` what the
+architectures without one use instead. Adding an architecture is adding a line there.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+CATALOGUE = Path(__file__).parents[1] / "data" / "catalogue"
+
+_START = r"(?:^|[./])"
+_LEAF = (
+    r"(?:[./](?:weight|embeddings?(?:\.weight|:0)?|vars[./]0|value))?(?::0)?"
+    r"(?:/\.ATTRIBUTES/VARIABLE_VALUE)?$"
+)
+# Every positive rule names one of these, so most tensors of a large model cost no regex at all.
+_HINT = re.compile(r"pos|wpe|time|temporal|tpos|row_|col|tile_embedding", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How one architecture lays out one position table; a line of tables.tsv.
+
+    Parameters
+    ----------
+    family : str
+        Architecture, for sentences.
+    types : tuple of str
+        ``model_type`` values of config.json that it holds for; ``*`` for any.
+    pattern : str
+        Regular expression for the end of the tensor's name.
+    axes : str
+        Stored axes, such as ``(L,d)`` or ``(1,d,H,W)``.
+    offset : str
+        Leading rows no position uses: a number, or ``pad+1`` for one more than the config's
+        ``pad_token_id``.
+    prefix, suffix : str
+        Used rows outside the grid: a number, a key of the config, or ``?`` where it varies.
+    grid : str
+        ``-`` positions are a sequence, ``hw`` image patches row by row, ``wh`` column by
+        column, ``ft`` frequency by time, ``thw`` video, ``part`` one axis of a pair.
+    kind : str
+        ``learned``, ``sinusoidal`` (stored, never trained), ``box`` (coordinates of a layout
+        box), ``auxiliary`` (tiles, output queries, tables no input reaches) or ``rotary``.
+    length : str
+        Config key that counts positions; with ``:stored`` it counts the offset rows too.
+    note : str
+    """
+
+    family: str
+    types: tuple[str, ...]
+    pattern: str
+    axes: str
+    offset: str
+    prefix: str
+    suffix: str
+    grid: str
+    kind: str
+    length: str
+    note: str
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """What an architecture without a learned table uses instead; a line of no_table.tsv."""
+
+    scheme: str
+    detail: str
+
+
+def rule(name: str) -> str | None:
+    """The rule by which a tensor's name is that of a position table, or None."""
+    if not _HINT.search(name):
+        return None
+    labels, positive, veto = _rules()
+    found = positive.search(name)
+    if found is None or found.lastindex is None or veto.search(name):
+        return None
+    return labels[found.lastindex - 1]
+
+
+def layout(types: Sequence[str], name: str) -> Layout | None:
+    """The layout of a tensor under the first of several model types that knows it."""
+    for model_type in (*types, "*"):
+        for candidate in _layouts().get(model_type, ()):
+            if _pattern(candidate.pattern).search(name):
+                return candidate
+    return None
+
+
+def scheme(model_type: str) -> Scheme | None:
+    """What the catalogue knows of an architecture that has no learned table."""
+    return _schemes().get(model_type)
+
+
+def is_known(model_type: str) -> bool:
+    """Whether the catalogue has a layout for this model type."""
+    return model_type in _layouts()
+
+
+def read_catalogue(file: str) -> Iterator[dict[str, str]]:
+    """The lines of one catalogue file as dictionaries."""
+    with (CATALOGUE / file).open(encoding="utf-8", newline="") as lines:
+        yield from csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+
+
+@cache
+def _rules() -> tuple[tuple[str, ...], re.Pattern[str], re.Pattern[str]]:
+    """Labels, all positive rules as one pattern with a group each, all vetoes as one."""
+    labels, positive, veto = [], [], []
+    for line in read_catalogue("rules.tsv"):
+        if line["polarity"] == "+":
+            labels.append(line["rule"])
+            positive.append(f"({line['pattern']})")
+        else:
+            veto.append(f"(?:{line['pattern']})")
+    joined = "|".join(positive).replace("{start}", _START).replace("{leaf}", _LEAF)
+    return tuple(labels), re.compile(joined), re.compile("|".join(veto))
+
+
+@cache
+def _layouts() -> dict[str, list[Layout]]:
+    by_type: dict[str, list[Layout]] = {}
+    for line in read_catalogue("tables.tsv"):
+        if line["types"] == "-":  # code bases that write no config: the rules alone find them
+            continue
+        types = tuple(line["types"].split(","))
+        known = Layout(
+            line["family"], types, line["name"], line["axes"], line["offset"], line["prefix"],
+            line["suffix"], line["grid"], line["kind"], line["length"], line["note"],
+        )  # fmt: skip
+        for model_type in types:
+            by_type.setdefault(model_type, []).append(known)
+    return by_type
+
+
+@cache
+def _pattern(ending: str) -> re.Pattern[str]:
+    return re.compile(f"{_START}(?:{ending})$")
+
+
+@cache
+def _schemes() -> dict[str, Scheme]:
+    return {
+        line["model_type"]: Scheme(line["scheme"], line["detail"] or line["scheme"])
+        for line in read_catalogue("no_table.tsv")
+    }

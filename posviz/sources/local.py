@@ -1,0 +1,109 @@
+"""Checkpoints on this machine and in uploads: a file, a folder, or files held in memory."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from posviz.errors import SourceError
+from posviz.sources.access import Access, safe_join
+from posviz.sources.folders import FileSet, Weights
+from posviz.sources.opening import Origin, open_files
+from posviz.sources.readers import LocalFile, MemoryFile, Traffic
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from posviz.sources.checkpoint import Checkpoint
+
+_DEEPEST = 2  # sub-folders below the opened folder that are looked into
+_MOST_FILES = 10_000
+_NAMELESS = {"model", "pytorch_model", "tf_model", "ckpt", "last", "best"}
+
+
+def open_path(ref: str, access: Access) -> Checkpoint:
+    """The checkpoint at a path: one file, or a folder with its config.json.
+
+    Raises
+    ------
+    SourceError
+        The path may not be opened, or holds no checkpoint.
+    FileNotFoundError
+        Nothing is there; the caller knows what else the reference could have meant.
+    """
+    path = access.local_path(ref)
+    if path.name.endswith(".index.json"):
+        path = path.parent
+    if path.is_dir():
+        return open_folder(path, Origin(ref, "file", path.name))
+    name = path.parent.name if path.stem in _NAMELESS else path.stem
+    return _open_file(path, Origin(ref, "file", name or path.stem))
+
+
+def open_folder(path: Path, origin: Origin) -> Checkpoint:
+    """The checkpoint that a folder of this machine holds."""
+
+    def reader(name: str) -> LocalFile:
+        return LocalFile(safe_join(path, name), origin.traffic, name=Path(name).name)
+
+    files = FileSet(_listing(path), reader, path.name, lambda name: reader(name).size)
+    return open_files(files, origin)
+
+
+def _open_file(path: Path, origin: Origin) -> Checkpoint:
+    def reader(name: str) -> LocalFile:
+        return LocalFile(path.parent / name, origin.traffic)
+
+    config = "config.json" if (path.parent / "config.json").is_file() else None
+    names = (path.name, config) if config else (path.name,)
+    files = FileSet(names, reader, path.name, lambda name: reader(name).size)
+    return open_files(files, origin, Weights((path.name,), config))
+
+
+def open_upload(files: Mapping[str, bytes | IO[bytes]]) -> Checkpoint:
+    """The checkpoint in uploaded files: weights, and config.json or an index where given.
+
+    Parameters
+    ----------
+    files : mapping
+        From file names to their content: bytes, or a seekable binary stream.
+
+    Raises
+    ------
+    SourceError
+        No weights, or weights that cannot be read.
+    """
+    traffic = Traffic()
+    readers = {
+        name.replace("\\", "/").lstrip("/"): MemoryFile(Path(name).name, content, traffic)
+        for name, content in files.items()
+    }
+    if not readers:
+        raise SourceError("Nothing was uploaded. Choose a checkpoint file.")
+    weights = [name for name in readers if not name.endswith(".json")]
+    first = Path((weights or list(readers))[0])
+    origin = Origin(f"upload:{first.name}", "upload", first.stem, traffic)
+    found = FileSet(
+        tuple(readers), readers.__getitem__, first.name, lambda name: readers[name].size
+    )
+    if len(weights) == 1:  # whatever its name, it is what the person wants to see
+        config = next((name for name in readers if Path(name).name == "config.json"), None)
+        return open_files(found, origin, Weights((weights[0],), config))
+    return open_files(found, origin)
+
+
+def _listing(path: Path) -> tuple[str, ...]:
+    """Regular files of a folder and the folders in it, as relative names."""
+    names: list[str] = []
+    for folder, below, found in os.walk(path):  # an unreadable sub-folder is passed over
+        relative = Path(folder).relative_to(path)
+        below[:] = sorted(name for name in below if not name.startswith("."))
+        if len(relative.parts) >= _DEEPEST:
+            below.clear()
+        names += [(relative / name).as_posix() for name in found]
+        if len(names) > _MOST_FILES:
+            raise SourceError(
+                f"{path.name} holds more than {_MOST_FILES:,} files. Open the folder of one model."
+            )
+    return tuple(sorted(names))

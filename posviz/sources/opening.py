@@ -1,0 +1,128 @@
+"""From a set of files to a Checkpoint: weights chosen, opened, investigated."""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from posviz.errors import SourceError
+from posviz.sources import configs, detective, folders, layouts
+from posviz.sources.checkpoint import Checkpoint
+from posviz.sources.formats import open_tensors
+from posviz.sources.formats.tensors import Entry, TensorFile
+from posviz.sources.readers import Traffic
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from posviz.sources.folders import FileSet, Weights
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Who asked for what: the parts of a checkpoint that its files do not say.
+
+    Parameters
+    ----------
+    ref, source, name : str
+        As in Checkpoint.
+    traffic : Traffic
+        Counts what the readers read.
+    revision : str or None
+    """
+
+    ref: str
+    source: str
+    name: str
+    traffic: Traffic = field(default_factory=Traffic)
+    revision: str | None = None
+
+
+def open_files(files: FileSet, origin: Origin, weights: Weights | None = None) -> Checkpoint:
+    """The checkpoint that a set of files holds.
+
+    Raises
+    ------
+    SourceError
+        No weights, or weights that cannot be read.
+    """
+    weights = weights or folders.choose(files)
+    config = configs.read_config(files.open(weights.config)) if weights.config else None
+    opened = {name: open_tensors(files.open(name)) for name in _worth_opening(files, weights)}
+    entries, source_of = _entries(opened, weights)
+    own = next(iter(opened.values())) if opened else None
+    if config is None and own is not None and own.config:
+        config = dict(own.config)
+    warnings = [*weights.warnings, *(text for file in opened.values() for text in file.warnings)]
+
+    def read(entry: Entry) -> NDArray[np.float32]:
+        file = source_of.get((entry.file, entry.name))
+        if file is None:
+            raise SourceError(
+                f"{entry.name} lies in {entry.file}, which was not opened. Open that file itself."
+            )
+        return file.read_entry(entry)
+
+    case = detective.Case(
+        entries,
+        config,
+        read,
+        remote=files.remote,
+        offset_rows=own is None or own.format != "gguf",
+        bare=own is not None and own.bare,
+    )
+    found = detective.investigate(case)
+    by_name = {entry.name: entry for entry in entries}
+    return Checkpoint(
+        ref=origin.ref,
+        source=origin.source,
+        name=origin.name,
+        format=_format(own, weights),
+        model_type=configs.model_type(config),
+        config=config,
+        entries=entries,
+        tables=found.tables,
+        scheme=found.scheme,
+        message=found.message,
+        warnings=(*warnings, *found.warnings),
+        size=sum(files.size(name) for name in weights.files),
+        read_entry=lambda name: read(by_name[name]),
+        assemble=lambda chosen: detective.assemble(chosen, case),
+        by_hand=lambda parameter: detective.by_hand(parameter, case),
+        revision=origin.revision,
+        traffic=origin.traffic,
+    )
+
+
+def _worth_opening(files: FileSet, weights: Weights) -> list[str]:
+    """All weight files; of a remote model with an index, only those that may hold a table."""
+    if not files.remote or weights.weight_map is None:
+        return list(weights.files)
+    holding = {file for tensor, file in weights.weight_map.items() if layouts.rule(tensor)}
+    return [name for name in weights.files if name in holding]
+
+
+def _entries(
+    opened: Mapping[str, TensorFile], weights: Weights
+) -> tuple[tuple[Entry, ...], dict[tuple[str, str], TensorFile]]:
+    """Every tensor, and the file that reads it; unopened shards give names only."""
+    source_of = {
+        (entry.file, entry.name): file for file in opened.values() for entry in file.entries
+    }
+    entries = [entry for file in opened.values() for entry in file.entries]
+    for tensor, name in (weights.weight_map or {}).items():
+        base = posixpath.basename(name)
+        if name not in opened and name in weights.files:
+            entries.append(Entry(tensor, None, None, None, base))
+    return tuple(entries), source_of
+
+
+def _format(file: TensorFile | None, weights: Weights) -> str:
+    if file is None:
+        return "safetensors-sharded" if weights.files[0].endswith(".safetensors") else "pytorch-zip"
+    sharded = weights.weight_map is not None or len(weights.files) > 1
+    return "safetensors-sharded" if sharded and file.format == "safetensors" else file.format

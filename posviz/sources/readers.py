@@ -1,0 +1,145 @@
+"""Bytes at an offset: the one thing every format reader asks for.
+
+A file on disk, an upload in memory and a file behind ranged HTTP requests all answer the
+same question, so a format is written once and never touches more of a file than it names.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Protocol
+
+from posviz.errors import SourceError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass
+class Traffic:
+    """What opening one checkpoint has cost so far: bytes read, and requests if remote."""
+
+    bytes_read: int = 0
+    requests: int = 0
+
+
+class Reader(Protocol):
+    """One file, readable at any offset.
+
+    ``remote`` is true where every read is a request, so that readers keep their first reads
+    small and their limits tight.
+    """
+
+    @property
+    def name(self) -> str:
+        """Base name of the file, for messages and for its ending."""
+
+    @property
+    def size(self) -> int:
+        """How many bytes the file holds."""
+
+    @property
+    def remote(self) -> bool:
+        """Whether a read is a request."""
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Exactly `length` bytes from `offset`; SourceError where the file ends before."""
+
+
+class LocalFile:
+    """A regular file on this machine.
+
+    Nothing stays open between reads: each one opens the file, checks that it is still the
+    file that was first seen, and closes it. A pipe or device that carries a checkpoint's name
+    is refused without waiting for it.
+    """
+
+    remote = False
+
+    def __init__(self, path: Path, traffic: Traffic, *, name: str | None = None) -> None:
+        self.name = name or path.name
+        self._path = path
+        self._traffic = traffic
+        descriptor, status = self._open()
+        os.close(descriptor)
+        self.size = status.st_size
+        self._identity = _identity(status)
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Exactly `length` bytes from `offset`."""
+        check_span(self.name, self.size, offset, length)
+        descriptor, status = self._open()
+        try:
+            if _identity(status) != self._identity:
+                raise SourceError(f"{self.name} changed while it was being read. Open it again.")
+            parts = []
+            while length > 0:
+                part = os.pread(descriptor, min(length, 1 << 30), offset)
+                if not part:
+                    raise SourceError(f"{self.name} changed while it was being read. Try again.")
+                parts.append(part)
+                offset += len(part)
+                length -= len(part)
+                self._traffic.bytes_read += len(part)
+            return parts[0] if len(parts) == 1 else b"".join(parts)
+        except OSError as err:
+            raise SourceError(f"{self.name} could not be read: {err.strerror}.") from err
+        finally:
+            os.close(descriptor)
+
+    def _open(self) -> tuple[int, os.stat_result]:
+        try:
+            # Non-blocking, so that a pipe without a writer is refused instead of waited for.
+            descriptor = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as err:
+            raise SourceError(f"{self.name} could not be opened: {err.strerror}.") from err
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            os.close(descriptor)
+            raise SourceError(
+                f"{self.name} is not a regular file (it is a folder, pipe or device). "
+                f"Give a checkpoint file."
+            )
+        return descriptor, status
+
+
+class MemoryFile:
+    """An upload: bytes, or a seekable binary stream that stays in memory or on disk."""
+
+    remote = False
+
+    def __init__(self, name: str, content: bytes | IO[bytes], traffic: Traffic) -> None:
+        self.name = name
+        self._content = content
+        self._traffic = traffic
+        self._lock = threading.Lock()
+        self.size = len(content) if isinstance(content, bytes) else content.seek(0, os.SEEK_END)
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Exactly `length` bytes from `offset`."""
+        check_span(self.name, self.size, offset, length)
+        self._traffic.bytes_read += length
+        if isinstance(self._content, bytes):
+            return self._content[offset : offset + length]
+        with self._lock:
+            self._content.seek(offset)
+            data = self._content.read(length)
+        if len(data) != length:
+            raise SourceError(f"{self.name} ended while it was being read. Upload it again.")
+        return bytes(data)
+
+
+def check_span(name: str, size: int, offset: int, length: int) -> None:
+    """Refuse a span that lies outside the file, before anything is allocated for it."""
+    if offset < 0 or length < 0 or offset + length > size:
+        raise SourceError(
+            f"{name} is damaged or incomplete: it points to bytes {offset:,} to "
+            f"{offset + length:,}, and the file has {size:,}. Download or save it again."
+        )
+
+
+def _identity(status: os.stat_result) -> tuple[int, ...]:
+    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)

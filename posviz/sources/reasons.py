@@ -1,0 +1,148 @@
+"""Sentences about a table: why it was taken for one, and what a person should know of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from posviz.sources import configs, values
+from posviz.sources.formats.tensors import Entry, counted, shape_text
+from posviz.sources.names import is_copy
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from posviz.sources.checkpoint import Candidate
+    from posviz.sources.suspects import Suspect
+
+_NAMED_ROWS = 5
+
+_KINDS = {
+    "part": "one axis of a pair of tables",
+    "box": "coordinates of a layout box, not the order of a sequence",
+    "auxiliary": "an auxiliary table (tiles, time steps, output queries or rows never used)",
+}
+
+
+def reason(suspect: Suspect, found: Candidate, offset: str | None, *, seen: bool) -> str:
+    """Why a tensor was taken for a position table, in one sentence.
+
+    Parameters
+    ----------
+    suspect, found : Suspect, Candidate
+    offset : str or None
+        Why its first rows belong to no position.
+    seen : bool
+        Whether its numbers were looked at.
+    """
+    if suspect.known is not None:
+        said = f"{found.label} is where {suspect.known.family} keeps its positions"
+    elif suspect.combine or _has_table_name(suspect):
+        said = f"{found.label} is a name that position tables carry"
+    else:
+        said = f"{found.label} was named by hand; nothing in its name says position table"
+    clauses = [said, *_layout(suspect, found, offset)]
+    if is_copy(found.parameter):
+        clauses.append("an averaged copy of the model's own weights")
+    if seen and found.kind == "sinusoidal":
+        clauses.append("its numbers are fixed sines and cosines, not learned")
+    elif seen:
+        clauses.append("its numbers follow no fixed sinusoid, so they were learned")
+    elif found.kind == "sinusoidal":
+        clauses.append("models of this kind fill it with fixed sines and cosines")
+    return "; ".join(clauses) + "."
+
+
+def _has_table_name(suspect: Suspect) -> bool:
+    from posviz.sources import layouts
+
+    return layouts.rule(suspect.parts[0].name) is not None
+
+
+def _layout(suspect: Suspect, found: Candidate, offset: str | None) -> list[str]:
+    clauses = []
+    if suspect.kind in _KINDS:
+        clauses.append(_KINDS[suspect.kind])
+    if suspect.combine:
+        how = "added" if suspect.combine == "sum" else "put side by side"
+        clauses.append(f"a row axis and a column axis, {how} for every cell")
+    how_read = suspect.axes[0]
+    if how_read.parts > 1:
+        clauses.append(f"part {suspect.part} of {how_read.parts} stacked tables")
+    if found.row_offset:
+        clauses.append(
+            f"its first {counted(found.row_offset, 'row')} belong to no position: {offset}"
+        )
+    if found.grid is not None:
+        outside = [
+            counted(number, f"{where} row")
+            for number, where in ((found.prefix_rows, "class"), (found.suffix_rows, "trailing"))
+            if number
+        ]
+        patches = f"a grid of {found.grid[0]} × {found.grid[1]} patches"
+        clauses.append(" and ".join([*outside, patches]))
+    else:
+        clauses.append(f"{counted(found.n_positions, 'position')} in a sequence")
+    return clauses
+
+
+def warnings(
+    suspect: Suspect, found: Candidate, rows: NDArray[np.float32] | None
+) -> tuple[str, ...]:
+    """Sentences about the table that opens: length, rows of zeros, rows that are not finite."""
+    said = []
+    length = _length(suspect, found)
+    if length is not None:
+        said.append(length)
+    if rows is None:
+        return tuple(said)
+    bad = values.unfinite_rows(rows)
+    if len(bad):
+        said.append(f"{_rows(bad)} of {found.label} hold values that are not finite numbers.")
+    used = rows[found.row_offset :]
+    zero = values.zero_rows(used)
+    if len(zero) == len(used):
+        said.append(f"Every row of {found.label} is zero: it was never trained.")
+    elif len(zero) and found.kind == "learned":
+        said.append(
+            f"{_rows(zero)} of {found.label} (counted as positions) are zero in every "
+            f"dimension: they were probably never trained."
+        )
+    return tuple(said)
+
+
+def _length(suspect: Suspect, found: Candidate) -> str | None:
+    """Where the file and the config disagree about the number of positions."""
+    if suspect.combine or found.grid is not None:
+        return None
+    key, _, stored = (suspect.known.length if suspect.known else "-").partition(":")
+    keys = (key,) if key != "-" else ("max_position_embeddings", "n_positions", "block_size")
+    if key == "-" and (suspect.known is not None or suspect.tower in ("vision", "audio")):
+        return None
+    said = configs.count(suspect.chain, *keys)
+    held = suspect.n_rows if stored else found.n_positions
+    if said is None or said == held or said == suspect.n_rows:
+        return None
+    which = next(key for key in keys if configs.count(suspect.chain, key))
+    return (
+        f"The file holds {held:,} positions, while its config says {which} = {said:,}. "
+        f"The table is shown as stored."
+    )
+
+
+def not_a_table(entry: Entry, part: int) -> str:
+    """Why a tensor that a person named cannot be opened."""
+    if entry.shape is None:
+        return f"{entry.name} lies in {entry.file}, which was not opened. Open that file itself."
+    if part != 0:
+        return f"{entry.name} holds no part {part}; it has shape {shape_text(entry.shape)}."
+    return (
+        f"{entry.name} is {entry.dtype} of shape {shape_text(entry.shape)}; a position table holds "
+        f"real numbers and has two axes, positions and dimensions. Name another tensor."
+    )
+
+
+def _rows(rows: NDArray[np.intp]) -> str:
+    named = ", ".join(str(row) for row in rows[:_NAMED_ROWS])
+    more = f" and {len(rows) - _NAMED_ROWS:,} more" if len(rows) > _NAMED_ROWS else ""
+    return f"Row{'s' if len(rows) > 1 else ''} {named}{more}"

@@ -1,0 +1,86 @@
+"""What the numbers themselves say: a stored sinusoid, rows of zeros, rows that are not finite."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_TOLERANCE = {"F64": 1e-4, "F32": 1e-4, "F16": 4e-3, "BF16": 3e-2}
+_COARSE = 0.1  # float8 and quantised types
+_SAMPLE = 16  # rows that decide whether the whole table is worth a look
+
+
+def is_sinusoid(rows: NDArray[np.float32], dtype: str = "F32") -> bool:
+    """Whether a table is a fixed sinusoid, as stored next to learned weights.
+
+    Every sine must have its cosine: the dimensions pair up (side by side, in halves, or in
+    halves of halves for two image axes) so that each pair runs around one circle, common to
+    all pairs, by the same angle at every step. A learned table has no such circle, not even
+    one that was trained from a sinusoid. Rows of zeros (padding, class rows) are left out.
+
+    Parameters
+    ----------
+    rows : array of shape (n_rows, d_model)
+        As stored, not centred.
+    dtype : str
+        Stored type, which sets how exact the circle must be.
+    """
+    sample = rows[:: max(1, len(rows) // _SAMPLE)]  # refuses a learned table in microseconds
+    return _circles(sample, dtype, steady=False) and _circles(rows, dtype, steady=True)
+
+
+def _circles(rows: NDArray[np.float32], dtype: str, *, steady: bool) -> bool:
+    kept = rows[(rows != 0).any(axis=1)].astype(np.float64)
+    width = kept.shape[1] // 2 * 2
+    if len(kept) < 4 or width < 2 or not np.isfinite(kept).all():
+        return False
+    kept = kept[:, :width]
+    if np.ptp(kept, axis=0).max() < 1e-6:
+        return False
+    halves = kept.reshape(len(kept), 2, -1)
+    pairings = [(kept[:, 0::2], kept[:, 1::2]), (halves[:, 0], halves[:, 1])]
+    if width % 4 == 0:
+        quarters = kept.reshape(len(kept), 2, 2, -1)
+        sines, cosines = (quarters[:, :, side].reshape(len(kept), -1) for side in (0, 1))
+        pairings.append((sines, cosines))
+    tolerance = _TOLERANCE.get(dtype, _COARSE)
+    return any(_on_circle(sine, cosine, tolerance, steady) for sine, cosine in pairings)
+
+
+def _on_circle(
+    sine: NDArray[np.float64], cosine: NDArray[np.float64], tolerance: float, steady: bool
+) -> bool:
+    """Whether points (sine, cosine), (n_rows, pairs) each, share a circle, at steady speed."""
+    # The circle's centre (c, c) and radius solve a linear system: some tables are standardised
+    # after they are made (PatchTST), which moves and scales the circle.
+    squares, sums = (sine**2 + cosine**2).ravel(), (sine + cosine).ravel()
+    spread = sums - sums.mean()
+    slope = float(spread @ squares) / max(float(spread @ spread), 1e-30)
+    centre = slope / 2
+    radius_squared = float(squares.mean() - slope * sums.mean()) + 2 * centre**2
+    if radius_squared <= 0:
+        return False
+    point = ((sine - centre) + 1j * (cosine - centre)) / np.sqrt(radius_squared)
+    if np.abs(np.abs(point) - 1).max() > 2 * tolerance + 1e-3:
+        return False
+    if not steady:
+        return True
+    step = point[1:] * point[:-1].conj()  # (n_rows - 1, pairs)
+    usual = np.median(step.real, axis=0) + 1j * np.median(step.imag, axis=0)
+    even = np.abs(step - usual) < 4 * tolerance + 1e-2
+    # On an image grid the column angle jumps back and the row angle moves once a line.
+    return bool((even.mean(axis=0) > 0.7).all())
+
+
+def zero_rows(rows: NDArray[np.float32]) -> NDArray[np.intp]:
+    """Rows that are zero in every dimension."""
+    return np.flatnonzero(~np.any(rows != 0, axis=1))
+
+
+def unfinite_rows(rows: NDArray[np.float32]) -> NDArray[np.intp]:
+    """Rows with a value that is NaN or infinite."""
+    return np.flatnonzero(~np.isfinite(rows).all(axis=1))
