@@ -188,22 +188,15 @@ def _grid_size(
     if size is None and length is not None and length > outside:
         factor = ((length - outside) / (height * width)) ** 0.5
         size = (round(height * factor), round(width * factor))
-    if (
-        size is None
-        or min(size) < 1
-        or size[0] * size[1] + outside != (length or _rows(size, outside))
-    ):
-        raise SettingError(
-            f"{table.name} is a grid of {height} × {width}"
-            + (f" beside {outside} other rows" if outside else "")
-            + f"; a length of {length} and a grid size of {size} do not go together. Give the new "
-            f"height and width."
-        )
-    return size
-
-
-def _rows(size: tuple[int, int], outside: int) -> int:
-    return size[0] * size[1] + outside
+    if size is not None and min(size) >= 1 and length in (None, size[0] * size[1] + outside):
+        return size
+    beside = f" beside {outside} other rows" if outside else ""
+    asked = "no grid size" if size is None else f"a grid of {size[0]} × {size[1]}"
+    raise SettingError(
+        f"{table.name} is a grid of {height} × {width}{beside}, so a new one needs a height and a "
+        f"width that fill its length; a length of {length} with {asked} does not. Give the grid "
+        f"size."
+    )
 
 
 def _chosen(method: str, grid: str) -> tuple[Method, Grid]:
