@@ -1,0 +1,141 @@
+"""``posviz extend``: stretch or shrink a table, see what that does to it, save it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from posviz.cli.command import Command, LazyKeys, access, add_ref, count, grid_size
+from posviz.cli.output import Answer, columns, number
+from posviz.errors import SettingError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Collection
+
+    from posviz.table import PositionTable
+
+
+def _methods() -> Collection[str]:
+    from posviz.interpolation import METHODS
+
+    return METHODS
+
+
+def _grids() -> Collection[str]:
+    from posviz.interpolation import GRIDS
+
+    return GRIDS
+
+
+def _configure(options: argparse.ArgumentParser) -> None:
+    add_ref(options)
+    options.add_argument(
+        "--length", metavar="N", type=count, help="positions of the new table, more or fewer"
+    )
+    options.add_argument(
+        "--method",
+        metavar="M",
+        choices=LazyKeys(_methods),
+        default="linear",
+        help="how new rows are made: %(choices)s (default %(default)s)",
+    )
+    options.add_argument(
+        "--grid",
+        metavar="G",
+        choices=LazyKeys(_grids),
+        default="align-corners",
+        help="where new positions lie among the old, for methods that resample: %(choices)s "
+        "(default %(default)s)",
+    )
+    options.add_argument(
+        "--grid-size", metavar="HxW", type=grid_size, help="new height and width of an image table"
+    )
+    options.add_argument(
+        "--keep",
+        metavar="ROWS",
+        default="",
+        help="positions kept as they are: 0, first:20, special",
+    )
+    options.add_argument(
+        "--antialias", action="store_true", help="smooth before shrinking (linear and bicubic)"
+    )
+    options.add_argument(
+        "--seed", metavar="S", type=int, default=0, help="for methods that draw (default 0)"
+    )
+    options.add_argument(
+        "-o", "--out", metavar="OUT", type=Path, help="write the table: .npy or .safetensors"
+    )
+
+
+def _run(options: argparse.Namespace) -> Answer:
+    from posviz import sources
+    from posviz.export.arrays import array_format, save_table
+    from posviz.interpolation import extend, geometry
+
+    if options.length is None and options.grid_size is None:
+        raise SettingError("extend needs --length N, or --grid-size HxW for a table with a grid.")
+    if options.out is not None:
+        array_format(options.out.suffix)  # a wrong ending is said before the work, not after
+    table = sources.load(options.ref, parameter=options.parameter, access=access())
+    result = extend(
+        table,
+        options.length,
+        method=options.method,
+        grid=options.grid,
+        keep=options.keep,
+        seed=options.seed,
+        grid_size=options.grid_size,
+        antialias=options.antialias,
+    )
+    data = {
+        "ref": options.ref,
+        "parameter": table.provenance.parameter,
+        "method": result.method,
+        "grid": result.grid,
+        "from": table.n_positions,
+        "to": result.table.n_positions,
+        "kept": list(result.kept),
+        "metrics": asdict(geometry(result.table.weights)),
+        "metrics_before": asdict(geometry(table.weights)),
+        "holdout": _holdout(table),
+        "out": None if options.out is None else str(options.out),
+    }
+    if options.out is not None:
+        save_table(result.table, options.out)
+    return Answer(data, _text(data))
+
+
+def _holdout(table: PositionTable) -> dict[str, float]:
+    """Errors by method, special rows left out; none for a grid, whose rows are no sequence."""
+    from posviz.analysis.special import special_rows
+    from posviz.interpolation import holdout
+
+    if table.grid is not None:
+        return {}
+    special = [row.position for row in special_rows(table.weights)]
+    return holdout(table.weights, exclude=special)
+
+
+def _text(data: dict[str, Any]) -> str:
+    title = f"{data['ref']}: {data['from']} to {data['to']} positions, {data['method']}"
+    if data["grid"]:
+        title += f", {data['grid']}"
+    if data["kept"]:
+        title += f", {len(data['kept'])} rows kept"
+    rows = [
+        (name, number(data["metrics_before"][name]), number(after))
+        for name, after in data["metrics"].items()
+    ]
+    parts = [title, columns([("", "before", "after"), *rows], indent="  ")]
+    if data["holdout"]:
+        parts.append("Every second row left out and rebuilt: relative error, smallest first")
+        errors = sorted(data["holdout"].items(), key=lambda item: item[1])
+        parts.append(columns([(name, number(error)) for name, error in errors], indent="  "))
+    if data["out"]:
+        parts.append(f"written to {data['out']}")
+    return "\n".join(parts)
+
+
+COMMAND = Command("stretch or shrink a table to another length", _configure, _run)
