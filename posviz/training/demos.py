@@ -7,16 +7,20 @@ equal bit for bit.
 from __future__ import annotations
 
 import argparse
+import math
+import platform
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
+from safetensors.torch import save
 
 from posviz.training.config import TrainConfig, default_config
 from posviz.training.huggingface import to_config, to_tensors
-from posviz.training.loop import Trainer
+from posviz.training.loop import HELD_OUT_SEQUENCES, Trainer
 from posviz.training.metrics import snapshot_metrics
 from posviz.training.recording import (
     CONFIG,
@@ -33,20 +37,44 @@ HISTORY = "history.safetensors"
 
 @dataclass(frozen=True)
 class Demo:
-    """One shipped model: how it is trained, and what its card says beside the numbers."""
+    """One shipped model: how it is trained, and what its card says beside the numbers.
+
+    Parameters
+    ----------
+    config : TrainConfig
+    summary : str
+        What the model is.
+    search : str
+        How its settings were found, in two sentences.
+    """
 
     config: TrainConfig
-    story: str
+    summary: str
+    search: str
 
 
 DEMOS = {
     "gpt-mini": Demo(
-        default_config("char-lm"),
-        "A causal character model in GPT-2's layout.",
+        default_config("char-lm", steps=1500),
+        "A causal model in GPT-2's layout that guesses the next character. It learned from the "
+        "help topics of Python's standard library (`pydoc_data.topics`), read at training time "
+        "and not part of this folder.",
+        "Learning rate 0.002 left the table half formed after 300 steps where 0.005 had it "
+        "formed by 400; token scale 0.1 instead of 0.02, linear layers started at 0.125 (top-3 "
+        "share 0.67) and weight decay 0.1 instead of 0.01 brought nothing. 600 steps already "
+        "give a top-3 share of 0.93 and an adjacent cosine of 0.90; 1500 smooth the curve.",
     ),
     "bert-mini": Demo(
         default_config("sticky-mlm"),
-        "A masked model of sticky letter chains in BERT's layout.",
+        "A masked model in BERT's layout. It learned to fill in hidden letters of chains over "
+        "a–p that repeat their letter with chance 0.85 and else draw anew; two independent "
+        "chains are the two segments. Half of the training sequences are `[CLS] A [SEP] B "
+        "[SEP]`, as typed text is read; the other half are cut without `[CLS]` and the last "
+        "`[SEP]`, so that row 0 finds its place on the curve instead of being a sign for "
+        "`[CLS]`.",
+        "Token scale 0.3, table scale 0.02, half of the letters hidden and learning rate 0.005 "
+        "were the first try and met every target; learning rate 0.002 with linear layers "
+        "started at 0.125 gave the same curve later and a first row of twice the usual length.",
     ),
 }
 
@@ -61,22 +89,64 @@ def train_demo(name: str, folder: Path) -> None:
         Made if missing; holds ``config.json``, ``model.safetensors`` and ``vocab.json`` in
         transformers' layout, ``history.safetensors`` (float16), ``metrics.jsonl``, ``README.md``.
     """
-    from safetensors.torch import save
-
     demo = DEMOS[name]
     folder.mkdir(parents=True, exist_ok=True)
     trainer = Trainer(demo.config)
     recording = Recording(folder, file=HISTORY, dtype=np.float16, header={"format": "pt"})
+    lines = []
     for now in trainer.progress():
         if now.snapshot is not None:
-            metrics = snapshot_metrics(now.snapshot)
-            recording.add(now.snapshot.table, metrics)
-            print(f"{name}: step {now.step}, loss {now.snapshot.loss:.3f}", file=sys.stderr)  # noqa: T201
+            lines.append(snapshot_metrics(now.snapshot))
+            recording.add(now.snapshot.table, lines[-1])
+            sys.stderr.write(f"{name}: step {now.step}, loss {now.snapshot.loss:.3f}\n")
     vocabulary = trainer.data.vocabulary
-    config = to_config(trainer.model, vocabulary) | {"posviz": {"training": demo.config.as_dict()}}
+    ours = {"training": demo.config.as_dict(), "text_sha256": trainer.data.text_sha256}
+    config = to_config(trainer.model, vocabulary) | {"posviz": ours}
     write_whole(folder / MODEL, save(to_tensors(trainer.model), metadata={"format": "pt"}))
     write_whole(folder / CONFIG, json_bytes(config, indent=2))
     write_whole(folder / VOCABULARY, json_bytes(vocabulary.numbers, indent=0))
+    write_whole(folder / "README.md", card(name, lines, len(vocabulary)).encode())
+
+
+def card(name: str, lines: list[dict[str, Any]], vocabulary_size: int) -> str:
+    """The model card: what it is, how it was made, what came out."""
+    demo, first, last = DEMOS[name], lines[0], lines[-1]
+    config = demo.config
+    rows = "\n".join(f"| {label} | {first[key]:.3f} | {last[key]:.3f} |" for key, label in _SHOWN)
+    return f"""# {name}
+
+{demo.summary}
+
+{config.n_layers} layers, {config.n_heads} heads, d = {config.d_model}, {config.n_positions} \
+positions, {vocabulary_size} symbols ([UNK] for any other). Trained for {config.steps} steps of \
+{config.batch_size} sequences with seed {config.seed}, on one thread, with Python \
+{platform.python_version()} and PyTorch {torch.__version__}. All settings are in `config.json`; \
+`python -m posviz.training.demos {name}` makes this folder again.
+
+| | step 0 | step {last["step"]} |
+|---|---|---|
+{rows}
+
+The loss is the mean cross entropy in nats on {HELD_OUT_SEQUENCES} held-out sequences; knowing \
+nothing is ln {vocabulary_size} = {math.log(vocabulary_size):.3f}. Every row of the table counts, \
+none is left out.
+
+{demo.search}
+
+`model.safetensors` and `config.json` open with transformers' `from_pretrained`. \
+`history.safetensors` holds {len(lines)} snapshots of the position table on the way (float16, one \
+tensor a step), `metrics.jsonl` their numbers. MIT licence, as posviz itself.
+"""
+
+
+_SHOWN = (
+    ("loss", "loss, nats"),
+    ("top2_share", "share of the centred variance in 2 components"),
+    ("top3_share", "in 3 components"),
+    ("adjacent_cosine", "mean cosine of neighbouring rows"),
+    ("toeplitz_r2", "Toeplitz share of the raw cosine"),
+    ("roughness", "roughness (2 for random rows)"),
+)
 
 
 def main() -> None:

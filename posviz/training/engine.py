@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from dataclasses import dataclass
 from itertools import takewhile
@@ -30,7 +29,7 @@ from posviz.training.runs import open_run
 from posviz.training.state import STATE, load_state, save_state
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from posviz.training.loop import Snapshot
 
@@ -93,8 +92,14 @@ def configure(
     return TrainConfig.from_dict({**_resumable(Path(out)), **given})
 
 
-def train(config: TrainConfig, out: str | Path, *, resume: bool = False) -> Iterator[Progress]:
-    """Train, writing the run folder as contract.md describes; stop by not asking for more.
+def train(
+    config: TrainConfig,
+    out: str | Path,
+    *,
+    resume: bool = False,
+    stop: Callable[[], bool] = lambda: False,
+) -> Iterator[Progress]:
+    """Train, writing the run folder step by step; to break off is to stop asking for more.
 
     Everything that can be refused is refused before this returns. While iterating, a snapshot is
     on disk before it is given, and the folder is readable at any moment.
@@ -107,6 +112,8 @@ def train(config: TrainConfig, out: str | Path, *, resume: bool = False) -> Iter
     resume : bool
         Go on from the last saved moment to ``config.steps``, with the same result as a run that
         was never broken off. Nothing but ``steps`` may differ from the run in ``out``.
+    stop : callable () -> bool
+        Asked after each step; a yes keeps a snapshot of that very step and ends the run there.
 
     Raises
     ------
@@ -118,9 +125,10 @@ def train(config: TrainConfig, out: str | Path, *, resume: bool = False) -> Iter
     if resume:
         _check_same(config, _resumable(folder))
     else:
-        _make_folder(folder)
+        _check_free(folder)
     trainer = Trainer(config)
-    digest = _digest(trainer.data.text)
+    _make(folder)
+    digest = trainer.data.text_sha256
     recording = Recording(folder, header={"format": "pt"})
     if resume and (folder / STATE).exists():
         _check_text(folder, digest)
@@ -138,16 +146,20 @@ def train(config: TrainConfig, out: str | Path, *, resume: bool = False) -> Iter
         folder / CONFIG,
         json_bytes(to_config(trainer.model, vocabulary) | {"posviz": settings}, indent=2),
     )
-    return _run(trainer, folder, recording)
+    return _run(trainer, folder, recording, stop)
 
 
-def _run(trainer: Trainer, folder: Path, recording: Recording) -> Iterator[Progress]:
+def _run(
+    trainer: Trainer, folder: Path, recording: Recording, stop: Callable[[], bool]
+) -> Iterator[Progress]:
     first, steps, began = trainer.step, trainer.config.steps, time.monotonic()
     for now in trainer.progress():
-        metrics = None
-        if now.snapshot is not None:
-            metrics = snapshot_metrics(now.snapshot)
-            recording.add(now.snapshot.table, metrics)
+        stopping, snapshot, metrics = stop(), now.snapshot, None
+        if snapshot is None and stopping:
+            snapshot = trainer.snapshot()
+        if snapshot is not None:
+            metrics = snapshot_metrics(snapshot)
+            recording.add(snapshot.table, metrics)
             tensors = to_tensors(trainer.model)
             write_whole(folder / MODEL, save(tensors, metadata={"format": "pt"}))
             save_state(trainer, folder)
@@ -155,22 +167,27 @@ def _run(trainer: Trainer, folder: Path, recording: Recording) -> Iterator[Progr
         taken = now.step - first
         speed = taken / seconds if taken >= _SETTLE else None
         left = (steps - now.step) / speed if speed else None
-        yield Progress(now.step, steps, now.batch_loss, speed, left, seconds, now.snapshot, metrics)
+        yield Progress(now.step, steps, now.batch_loss, speed, left, seconds, snapshot, metrics)
+        if stopping:
+            return
 
 
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as err:
-        raise TrainingError(
-            f"The folder {folder} cannot be made ({err.strerror}). Choose another one."
-        ) from err
+def _check_free(folder: Path) -> None:
     held = [n for n in (CONFIG, METRICS, SNAPSHOTS, MODEL, STATE) if (folder / n).exists()]
     if held:
         raise TrainingError(
             f"{folder} already holds {', '.join(held)}, which a new run would overwrite. "
             f"Choose another folder, or resume the run that is there."
         )
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as err:
+        raise TrainingError(
+            f"The folder {folder} cannot be made ({err.strerror}). Choose another one."
+        ) from err
 
 
 def _resumable(folder: Path) -> dict[str, Any]:
@@ -195,10 +212,6 @@ def _check_same(config: TrainConfig, kept: Mapping[str, Any]) -> None:
             f"A resumed run keeps its settings; these differ: {', '.join(differing)}. "
             f"Leave them out, or train anew in another folder."
         )
-
-
-def _digest(text: str | None) -> str | None:
-    return None if text is None else hashlib.sha256(text.encode()).hexdigest()
 
 
 def _check_text(folder: Path, digest: str | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
@@ -51,13 +52,13 @@ class Data:
     vocabulary : Vocabulary
     sample : callable (count, generator, held_out) -> Batch
         Draws that many sequences with the generator's random numbers.
-    text : str or None
-        The text they are cut from, if the task reads one.
+    text_sha256 : str or None
+        Of the text they are cut from, in UTF-8, if the task reads one.
     """
 
     vocabulary: Vocabulary
     sample: Sampler
-    text: str | None = None
+    text_sha256: str | None = None
 
 
 @dataclass(frozen=True)
@@ -165,7 +166,7 @@ def _char_lm(config: TrainConfig) -> Data:
         window = windows(count, rng, held_out)  # (count, length + 1)
         return Batch((window[:, :-1],), window[:, 1:])
 
-    return Data(vocabulary, sample, text)
+    return Data(vocabulary, sample, sha256(text.encode()).hexdigest())
 
 
 def _char_mlm(config: TrainConfig) -> Data:
@@ -179,7 +180,7 @@ def _char_mlm(config: TrainConfig) -> Data:
         one_segment = torch.zeros_like(window)
         return hide(window, one_segment, everything, config.mask, vocabulary[MASK], rng)
 
-    return Data(vocabulary, sample, text)
+    return Data(vocabulary, sample, sha256(text.encode()).hexdigest())
 
 
 def _windows(numbers: list[int], length: int) -> Callable[[int, torch.Generator, bool], Tensor]:
