@@ -52,7 +52,7 @@ def open_files(files: FileSet, origin: Origin, weights: Weights | None = None) -
     """
     weights = weights or folders.choose(files)
     config = configs.read_config(files.open(weights.config)) if weights.config else None
-    opened = {name: open_tensors(files.open(name)) for name in _worth_opening(files, weights)}
+    opened = {name: open_tensors(files.open(name)) for name in worth_opening(files, weights)}
     entries, source_of = _entries(opened, weights)
     own = next(iter(opened.values())) if opened else None
     if config is None and own is not None and own.config:
@@ -98,7 +98,7 @@ def open_files(files: FileSet, origin: Origin, weights: Weights | None = None) -
     )
 
 
-def _worth_opening(files: FileSet, weights: Weights) -> list[str]:
+def worth_opening(files: FileSet, weights: Weights) -> list[str]:
     """All weight files; of a remote model with an index, only those that may hold a table."""
     if not files.remote or weights.weight_map is None:
         return list(weights.files)

@@ -17,6 +17,8 @@ from posviz.errors import SourceError
 if TYPE_CHECKING:
     from pathlib import Path
 
+_SMALL = 1 << 16
+
 
 @dataclass
 class Traffic:
@@ -67,10 +69,18 @@ class LocalFile:
         os.close(descriptor)
         self.size = status.st_size
         self._identity = _identity(status)
+        self._whole: bytes | None = None  # small files are read once
 
     def read_at(self, offset: int, length: int) -> bytes:
         """Exactly `length` bytes from `offset`."""
         check_span(self.name, self.size, offset, length)
+        if self.size > _SMALL:
+            return self._read(offset, length)
+        if self._whole is None:
+            self._whole = self._read(0, self.size)
+        return self._whole[offset : offset + length]
+
+    def _read(self, offset: int, length: int) -> bytes:
         descriptor, status = self._open()
         try:
             if _identity(status) != self._identity:

@@ -67,11 +67,37 @@ def _safetensors(reader: Reader) -> TensorFile:
     return open_safetensors(reader)
 
 
+def _pytorch_zip(reader: Reader) -> TensorFile:
+    from posviz.sources.formats.pytorch import open_zip
+
+    return open_zip(reader)
+
+
+def _pytorch_legacy(reader: Reader) -> TensorFile:
+    from posviz.sources.formats.pytorch import open_legacy
+
+    return open_legacy(reader)
+
+
+_TORCH = (".bin", ".pt", ".pth", ".ckpt")
+
 FORMATS: dict[str, Format] = {
     "safetensors": Format(
         "safetensors",
         (".safetensors",),
         lambda head, name: head[8:9] == b"{" or name.endswith(".safetensors"),
         _safetensors,
+    ),
+    "pytorch-zip": Format(
+        "PyTorch",
+        _TORCH,
+        lambda head, name: head.startswith(b"PK") and not name.endswith((".npz", ".keras")),
+        _pytorch_zip,
+    ),
+    "pytorch-legacy": Format(
+        "PyTorch before 1.6",
+        _TORCH,
+        lambda head, name: head.startswith(bytes.fromhex("80028a0a6cfc9c46f920")),
+        _pytorch_legacy,
     ),
 }

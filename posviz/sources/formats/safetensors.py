@@ -84,7 +84,7 @@ def _header(reader: Reader) -> tuple[dict[str, Any], int]:
         header = json.loads(
             reader.read_at(8, length), object_pairs_hook=_once, parse_constant=_no_constant
         )
-    except _Repeated as err:
+    except _RepeatedNameError as err:
         raise damaged(name, f"its header names {err} twice") from err
     except (ValueError, RecursionError) as err:
         raise damaged(name, "its header is not valid JSON") from err
@@ -93,7 +93,7 @@ def _header(reader: Reader) -> tuple[dict[str, Any], int]:
     return header, 8 + length
 
 
-class _Repeated(Exception):
+class _RepeatedNameError(Exception):
     pass
 
 
@@ -101,7 +101,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) < len(pairs):
         seen: set[str] = set()
-        raise _Repeated(next(key for key, _ in pairs if key in seen or seen.add(key)))  # type: ignore[func-returns-value]
+        raise _RepeatedNameError(next(key for key, _ in pairs if key in seen or seen.add(key)))  # type: ignore[func-returns-value]
     return result
 
 

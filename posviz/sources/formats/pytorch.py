@@ -1,0 +1,265 @@
+"""PyTorch checkpoints, zip and legacy: a pickle of descriptions, and blocks of numbers.
+
+The pickle is read as data (see :mod:`posviz.sources.formats.pickles`), never unpickled.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from posviz.errors import SourceError
+from posviz.sources.formats import zips
+from posviz.sources.formats.dtypes import BITS, decode
+from posviz.sources.formats.pickles import (
+    MAX_BYTES,
+    Global,
+    Inert,
+    PickleError,
+    Storage,
+    View,
+    interpret,
+)
+from posviz.sources.formats.tensors import Entry, TensorFile, damaged
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from posviz.sources.readers import Reader
+
+_MAGIC = 0x1950A86A20F9469CFC6C
+_MAX_DEPTH = 64
+_MAX_CONTAINERS = 300_000
+_MOST_REPEATED = 1 << 22  # elements of an expanded view, which takes no room in the file
+_MODULE_PARTS = ("_modules", "_parameters", "_buffers")
+_SETTINGS = ("model_args", "config", "hyper_parameters", "hparams", "cfg", "args")
+
+Span = Callable[[Storage, int, int], bytes]
+
+
+def open_zip(reader: Reader) -> TensorFile:
+    """The tensors of a zip checkpoint (torch.save since 1.6, and TorchScript).
+
+    Raises
+    ------
+    SourceError
+        Damaged, compressed, or with a pickle beyond the bounds.
+    """
+    members = zips.directory(reader)
+    pickles = [name for name in members if re.fullmatch(r"(?:[^/]*/)?data\.pkl", name)]
+    if len(pickles) != 1:
+        raise SourceError(
+            f"{reader.name} is a zip archive without the data.pkl of a PyTorch checkpoint. "
+            f"Unpack it and open the checkpoint inside."
+        )
+    root = pickles[0].removesuffix("data.pkl")
+    order = members.get(f"{root}byteorder")
+    if order is not None and _member(reader, order, "byteorder", 16).strip() != b"little":
+        raise SourceError(f"{reader.name} was saved on a big-endian machine, which is not read.")
+    try:
+        value, _, _ = interpret(_member(reader, members[pickles[0]], "data.pkl", MAX_BYTES))
+    except PickleError as err:
+        raise damaged(reader.name, f"its data.pkl cannot be read, {err}") from err
+
+    def span(storage: Storage, start: int, length: int) -> bytes:
+        member = members.get(f"{root}data/{storage.key}")
+        if member is None:
+            raise damaged(reader.name, f"the archive lacks data/{storage.key}")
+        _check_plain(reader, member, f"data/{storage.key}")
+        if start + length > member.size:
+            raise damaged(reader.name, f"data/{storage.key} is shorter than data.pkl says")
+        if reader.remote and length * 2 > member.size:  # one request instead of two
+            whole = reader.read_at(member.offset, member.end - member.offset)
+            begin = zips.data_start(reader, member, whole) - member.offset + start
+            return whole[begin : begin + length]
+        return reader.read_at(zips.data_start(reader, member) + start, length)
+
+    return _tensor_file(reader, "pytorch-zip", value, span)
+
+
+def open_legacy(reader: Reader) -> TensorFile:
+    """The tensors of a checkpoint in torch's format from before 1.6.
+
+    Raises
+    ------
+    SourceError
+        Cut short, big-endian, or with a pickle beyond the bounds.
+    """
+    head = 1 << (16 if reader.remote else 20)
+    while True:
+        data = reader.read_at(0, min(head, reader.size))
+        try:
+            parts, end, storages = _legacy_parts(data)
+            break
+        except PickleError as err:
+            if len(data) == min(reader.size, MAX_BYTES) or "steps" in str(err):
+                raise damaged(reader.name, f"its pickle cannot be read, {err}") from err
+            head = min(head * 8, MAX_BYTES)
+    magic, _, system, value, keys = parts
+    if magic != _MAGIC or not isinstance(keys, list):
+        raise damaged(reader.name, "it does not follow PyTorch's format")
+    if not isinstance(system, dict) or system.get("little_endian") is not True:
+        raise SourceError(f"{reader.name} was saved on a big-endian machine, which is not read.")
+    starts: dict[str, int] = {}
+    for key in map(str, keys):
+        storage = storages.get(key)
+        if storage is None or storage.dtype is None:  # how long it is cannot be known
+            break
+        starts[key] = end
+        end += 8 + storage.count * BITS[storage.dtype] // 8
+
+    def span(storage: Storage, start: int, length: int) -> bytes:
+        at = starts.get(storage.key)
+        if at is None:
+            raise damaged(reader.name, f"storage {storage.key} is missing")
+        if int.from_bytes(reader.read_at(at, 8), "little") != storages[storage.key].count:
+            raise damaged(reader.name, f"storage {storage.key} is not where it should be")
+        return reader.read_at(at + 8 + start, length)
+
+    return _tensor_file(reader, "pytorch-legacy", value, span)
+
+
+def _legacy_parts(data: bytes) -> tuple[list[object], int, dict[str, Storage]]:
+    parts, end, storages = [], 0, {}
+    for _ in range(5):  # magic number, version, system, the object, storage keys
+        value, end, named = interpret(data, end)
+        storages.update(named)
+        parts.append(value)
+    return parts, end, storages
+
+
+def _member(reader: Reader, member: zips.Member, name: str, limit: int) -> bytes:
+    _check_plain(reader, member, name)
+    if member.size > limit:
+        raise damaged(reader.name, f"its {name} claims {member.size:,} bytes")
+    return reader.read_at(zips.data_start(reader, member), member.size)
+
+
+def _check_plain(reader: Reader, member: zips.Member, name: str) -> None:
+    if not member.is_plain:
+        raise SourceError(
+            f"{reader.name} holds {name} compressed, which PyTorch itself never does. Unpack it "
+            f"and save it again with torch.save."
+        )
+
+
+def _tensor_file(reader: Reader, format_: str, value: object, span: Span) -> TensorFile:
+    views: dict[str, View] = {}
+    entries, warnings = [], []
+    for name, found in _walk(reader.name, value):
+        if isinstance(found, Inert):
+            warnings.append(f"{name} is a tensor that is stored as {_maker(found)} and not read.")
+            continue
+        dtype = found.storage.dtype
+        if dtype is None or name in views:
+            continue
+        views[name] = found
+        size = prod(found.shape) * BITS[dtype] // 8
+        entries.append(Entry(name, found.shape, dtype, size, reader.name))
+    if isinstance(value, Inert):
+        warnings.insert(
+            0,
+            f"{reader.name} is a whole pickled object ({_maker(value)}), not a set of weights. Its "
+            f"tensors were read as data; no class was imported.",
+        )
+
+    def read_entry(entry: Entry) -> NDArray[np.float32]:
+        return _read(reader.name, entry, views[entry.name], span)
+
+    config = _settings(value)
+    return TensorFile(format_, tuple(entries), read_entry, config, warnings=tuple(warnings))
+
+
+def _read(file: str, entry: Entry, view: View, span: Span) -> NDArray[np.float32]:
+    """A view's numbers; a view with strides is read as the block it spans, then gathered."""
+    dtype, shape, strides = entry.dtype or "", view.shape, view.strides
+    size = BITS[dtype] // 8
+    count = prod(shape)
+    if not count:
+        return np.zeros(shape, np.float32)
+    reach = 1 + sum((length - 1) * stride for length, stride in zip(shape, strides, strict=True))
+    available = view.storage.count * (BITS[view.storage.dtype or dtype] // 8) // size
+    if view.offset + reach > available and view.storage.dtype != dtype:
+        available = view.storage.count // size
+    if view.offset + reach > available:
+        raise damaged(file, f"{entry.name} reaches beyond its storage")
+    if count > available and count > _MOST_REPEATED:
+        raise SourceError(
+            f"{entry.name} in {file} repeats the same numbers over and over (an expanded view). "
+            f"Save it again with .contiguous()."
+        )
+    raw = span(view.storage, view.offset * size, reach * size)
+    flat = decode(raw, dtype, (reach,), name=entry.name)
+    steps = tuple(stride * flat.itemsize for stride in strides)
+    return np.ascontiguousarray(np.lib.stride_tricks.as_strided(flat, shape, steps))
+
+
+def _walk(file: str, value: object) -> Iterator[tuple[str, View | Inert]]:
+    """Every tensor by dotted name, in the file's order, each container once."""
+    seen: set[int] = set()
+    waiting: list[tuple[str, object, int]] = [("", value, 0)]
+    while waiting:
+        name, found, depth = waiting.pop()
+        if isinstance(found, View):
+            yield name, found
+            continue
+        if isinstance(found, Inert) and _is_tensor(found):
+            yield name, found
+            continue
+        if not isinstance(found, (dict, list, tuple, Inert)) or depth > _MAX_DEPTH:
+            continue
+        if id(found) in seen:
+            continue
+        seen.add(id(found))
+        if len(seen) > _MAX_CONTAINERS:
+            raise damaged(file, f"it nests more than {_MAX_CONTAINERS:,} containers")
+        below = [
+            (f"{name}.{key}" if name and key else name or key, child, depth + 1)
+            for key, child in _children(found)
+        ]
+        waiting += reversed(below)
+
+
+def _children(
+    found: dict[str, object] | list[object] | tuple[object, ...] | Inert,
+) -> list[tuple[str, object]]:
+    if isinstance(found, dict):  # a module's own dictionaries are no part of a parameter's name
+        return [("" if key in _MODULE_PARTS else key, child) for key, child in found.items()]
+    if isinstance(found, Inert):
+        state = found.state[0] if isinstance(found.state, tuple) and found.state else found.state
+        own = _children(state) if isinstance(state, dict) else [("", state)]
+        return [*found.mapping.items(), *own, *enumerate_names(found.items)]
+    return enumerate_names(found)
+
+
+def enumerate_names(items: list[object] | tuple[object, ...]) -> list[tuple[str, object]]:
+    """Containers and tensors of a list, by position; plain values are left out."""
+    kept = (dict, list, tuple, Inert, View)
+    return [(str(index), item) for index, item in enumerate(items) if isinstance(item, kept)]
+
+
+def _is_tensor(found: Inert) -> bool:
+    maker = found.maker
+    return isinstance(maker, Global) and maker.module == "torch._utils" and "tensor" in maker.name
+
+
+def _maker(found: Inert) -> str:
+    return str(found.maker) if isinstance(found.maker, Global) else "an unknown object"
+
+
+def _settings(value: object) -> dict[str, object]:
+    """Plain settings that training code keeps beside the weights."""
+    if not isinstance(value, dict):
+        return {}
+    settings: dict[str, object] = {}
+    for key in _SETTINGS:
+        part = value.get(key)
+        part = part.state if isinstance(part, Inert) else part
+        if isinstance(part, dict):
+            plain = (str, int, float, bool)
+            settings |= {name: item for name, item in part.items() if isinstance(item, plain)}
+    return settings

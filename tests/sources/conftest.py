@@ -1,0 +1,284 @@
+"""A small Hub on loopback, and checkpoints built by hand."""
+
+from __future__ import annotations
+
+import hashlib
+import http.server
+import json
+import re
+import struct
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import unquote
+
+import numpy as np
+import pytest
+
+from posviz.sources import Access
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+CODES = {
+    "F64": ("<f8", 8), "F32": ("<f4", 4), "F16": ("<f2", 2), "I64": ("<i8", 8), "U8": ("u1", 1)
+}  # fmt: skip
+
+
+class Request(NamedTuple):
+    """What the servers saw: ``hub`` or ``cdn``, method, path, range, status, bytes, token sent."""
+
+    server: str
+    method: str
+    path: str
+    range: str | None
+    status: int
+    sent: int
+    authorised: bool
+
+
+@dataclass
+class FakeHub:
+    """Two servers as the real Hub has them: pages and listings, and signed addresses elsewhere."""
+
+    repos: dict[str, Path] = field(default_factory=dict)
+    log: list[Request] = field(default_factory=list)
+    gated: dict[str, str] = field(default_factory=dict)  # repository -> the token that opens it
+    ignore_ranges: bool = False
+    expire_once: bool = False  # the first signed address is refused
+    answer: int | None = None  # a status for every listing
+    silent: bool = False  # hang up without an answer
+    large: int = 10_000  # files of this size are stored apart
+    url: str = ""
+    cdn_url: str = ""
+
+    def access(self, cache: Path, **rights: object) -> Access:
+        return Access(endpoint=self.url, cache=cache, **rights)  # type: ignore[arg-type]
+
+    def files(self, repo: str) -> dict[str, Path]:
+        root = self.repos[repo]
+        return {p.relative_to(root).as_posix(): p for p in sorted(root.rglob("*")) if p.is_file()}
+
+    def weight_requests(self) -> list[Request]:
+        """HEADs and ranges of files that are stored apart."""
+        return [r for r in self.log if r.server == "cdn" or r.method == "HEAD"]
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Quiet."""
+
+    def do_HEAD(self) -> None:
+        self._serve()
+
+    def do_GET(self) -> None:
+        self._serve()
+
+    def _serve(self) -> None:
+        path = unquote(self.path.split("?")[0])
+        if self.server.hub.silent:
+            self.close_connection = True
+            return
+        if self.server.role == "cdn":
+            self._cdn(path)
+        elif path.startswith("/api/models/"):
+            self._listing(path)
+        else:
+            self._resolve(path)
+
+    def _send(self, status: int, headers: Mapping[str, str], body: bytes = b"") -> None:
+        hub = self.server.hub
+        token = self.headers.get("Authorization") is not None
+        hub.log.append(
+            Request(
+                self.server.role, self.command, unquote(self.path.split("?")[0]),
+                self.headers.get("Range"), status, len(body), token,
+            )
+        )  # fmt: skip
+        self.send_response(status)
+        for name, value in {"Content-Length": str(len(body)), **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            try:
+                self.wfile.write(body)
+            except OSError:
+                self.close_connection = True
+
+    def _error(self, status: int, code: str) -> None:
+        headers = {"X-Error-Code": code, "X-Error-Message": code} if code else {}
+        self._send(status, headers, b"{}")
+
+    def _may_read(self, repo: str) -> bool:
+        hub = self.server.hub
+        if repo not in hub.repos:
+            self._error(401, "RepoNotFound")
+        elif repo in hub.gated and self.headers.get("Authorization") != f"Bearer {hub.gated[repo]}":
+            self._error(403 if self.headers.get("Authorization") else 401, "GatedRepo")
+        else:
+            return True
+        return False
+
+    def _listing(self, path: str) -> None:
+        hub = self.server.hub
+        found = re.fullmatch(r"/api/models/(.+?)(?:/revision/(.+))?", path)
+        assert found is not None
+        if hub.answer is not None:
+            self._error(hub.answer, "")
+        elif not self._may_read(found[1]):
+            return
+        elif found[2] not in (None, "main", COMMIT):
+            self._error(404, "RevisionNotFound")
+        else:
+            siblings = []
+            for name, file in hub.files(found[1]).items():
+                size = file.stat().st_size
+                sibling: dict[str, object] = {"rfilename": name, "size": size, "blobId": "0" * 40}
+                if size >= hub.large:
+                    sibling["lfs"] = {"sha256": "0" * 64, "size": size, "pointerSize": 134}
+                siblings.append(sibling)
+            info = {"_id": "0" * 24, "id": found[1], "sha": COMMIT, "siblings": siblings}
+            headers = {"Content-Type": "application/json"}
+            self._send(200, headers, json.dumps(info).encode())
+
+    def _resolve(self, path: str) -> None:
+        hub = self.server.hub
+        found = re.fullmatch(r"/(.+?)/resolve/([^/]+)/(.+)", path)
+        if found is None or not self._may_read(found[1]):
+            return
+        assert found[2] == COMMIT, "every read must be pinned to the commit"
+        file = hub.files(found[1]).get(found[3])
+        if file is None:
+            self._error(404, "EntryNotFound")
+        elif file.stat().st_size >= hub.large:
+            digest = hashlib.sha256(str(file).encode()).hexdigest()
+            self.server.blobs[digest] = file
+            headers = {
+                "X-Repo-Commit": COMMIT,
+                "X-Linked-Etag": f'"{digest}"',
+                "X-Linked-Size": str(file.stat().st_size),
+                "Location": f"{hub.cdn_url}/{digest}?Signature=x",
+            }
+            self._send(302, headers)
+        else:
+            self._ranged(file, {"X-Repo-Commit": COMMIT, "ETag": '"small"'})
+
+    def _cdn(self, path: str) -> None:
+        hub = self.server.hub
+        if hub.expire_once:
+            hub.expire_once = False
+            self._send(403, {})
+        else:
+            self._ranged(self.server.blobs[path[1:]], {"ETag": '"another"'})
+
+    def _ranged(self, file: Path, headers: dict[str, str]) -> None:
+        data = file.read_bytes()
+        found = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range") or "")
+        if found is None or self.server.hub.ignore_ranges:
+            self._send(200, headers, data)
+            return
+        first, last = int(found[1]), min(int(found[2]), len(data) - 1)
+        if first >= len(data):
+            self._send(416, {"Content-Range": f"bytes */{len(data)}"})
+            return
+        headers["Content-Range"] = f"bytes {first}-{last}/{len(data)}"
+        self._send(206, headers, data[first : last + 1])
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, role: str, hub: FakeHub, blobs: dict[str, Path]) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.role, self.hub, self.blobs = role, hub, blobs
+        threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+@pytest.fixture
+def fake_hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
+    """A Hub on loopback; the real huggingface_hub talks to it."""
+    import huggingface_hub
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    hub = FakeHub()
+    blobs: dict[str, Path] = {}
+    servers = [_Server("hub", hub, blobs), _Server("cdn", hub, blobs)]
+    hub.url, hub.cdn_url = (server.url for server in servers)
+    yield hub
+    huggingface_hub.close_session()
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def safetensors_bytes(
+    tensors: Mapping[str, tuple[str, tuple[int, ...], bytes]], metadata: object = ...
+) -> bytes:
+    """A safetensors file from (type, shape, bytes) by name."""
+    header: dict[str, object] = {} if metadata is ... else {"__metadata__": metadata}
+    offset = 0
+    for name, (dtype, shape, data) in tensors.items():
+        span = [offset, offset + len(data)]
+        header[name] = {"dtype": dtype, "shape": list(shape), "data_offsets": span}
+        offset += len(data)
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + b"".join(data for _, _, data in tensors.values())
+
+
+Arrays = Mapping[str, np.ndarray]
+
+
+@pytest.fixture
+def write_safetensors() -> Callable[..., Path]:
+    """A function (path, arrays, dtype of each, metadata) that writes a safetensors file."""
+
+    def write(path: Path, arrays: Arrays, *, dtype: str = "F32", metadata: object = ...) -> Path:
+        tensors = {}
+        for name, array in arrays.items():
+            code = {"int64": "I64", "uint8": "U8"}.get(str(array.dtype), dtype)
+            tensors[name] = (code, array.shape, array.astype(CODES[code][0]).tobytes())
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(safetensors_bytes(tensors, metadata))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def raw_safetensors() -> Callable[..., bytes]:
+    """The function that puts (type, shape, bytes) together, for files that are wrong on purpose."""
+    return safetensors_bytes
+
+
+@pytest.fixture
+def model_folder(write_safetensors: Callable[..., Path], tmp_path: Path) -> Callable[..., Path]:
+    """A function (arrays, config) that writes model.safetensors and config.json."""
+
+    def write(
+        arrays: Arrays, config: Mapping[str, object] | None = None, *, dtype: str = "F32",
+        name: str = "model",
+    ) -> Path:  # fmt: skip
+        folder = tmp_path / name
+        write_safetensors(folder / "model.safetensors", arrays, dtype=dtype)
+        if config is not None:
+            (folder / "config.json").write_text(json.dumps(config))
+        return folder
+
+    return write
+
+
+@pytest.fixture
+def rows() -> Callable[..., np.ndarray]:
+    """A function (*shape) that draws numbers which look like no sinusoid."""
+    rng = np.random.default_rng(5)
+    return lambda *shape: rng.normal(0, 0.02, shape).astype(np.float32)

@@ -1,0 +1,268 @@
+"""Hub models through the real huggingface_hub, against a Hub on loopback that counts."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from posviz import sources
+from posviz.errors import SourceError
+
+REPO = "org/gpt2"
+
+
+@pytest.fixture
+def gpt2_repo(fake_hub, model_folder, rows):
+    """GPT-2's own table size beside a token table, so that reading it all would show."""
+    arrays = {
+        "transformer.wte.weight": rows(4000, 768),
+        "transformer.wpe.weight": rows(1024, 768),
+        "transformer.h.0.attn.c_attn.weight": rows(768, 2304),
+    }
+    fake_hub.repos[REPO] = model_folder(arrays, {"model_type": "gpt2", "n_positions": 1024})
+    return fake_hub, arrays["transformer.wpe.weight"]
+
+
+def test_gpt2_costs_three_weight_requests_and_its_table(gpt2_repo, tmp_path):
+    hub, expected = gpt2_repo
+    checkpoint = sources.open(f"hub:{REPO}", access=hub.access(tmp_path / "cache"))
+    table = checkpoint.table()
+    assert np.array_equal(table.weights, expected)
+    weights = hub.weight_requests()
+    assert [r.method for r in weights] == ["HEAD", "GET", "GET"]
+    assert sum(r.sent for r in weights) <= 3_250_000
+    assert checkpoint.requests == len(hub.log) == 5  # and the listing and config.json
+    assert checkpoint.bytes_read == sum(r.sent for r in hub.log if "api" not in r.path)
+    assert checkpoint.size == (hub.repos[REPO] / "model.safetensors").stat().st_size
+    assert table.provenance.revision == "0123456789abcdef0123456789abcdef01234567"
+    assert table.provenance.source == "hub"
+    assert not any(r.authorised for r in hub.log)
+
+
+def test_second_opening_costs_the_listing_alone(gpt2_repo, tmp_path):
+    hub, expected = gpt2_repo
+    access = hub.access(tmp_path / "cache")
+    sources.load(f"hub:{REPO}", access=access)
+    hub.log.clear()
+    assert np.array_equal(sources.load(f"hub:{REPO}", access=access).weights, expected)
+    assert [r.path for r in hub.log] == [f"/api/models/{REPO}/revision/main"]
+
+
+def test_offline_opens_what_was_read_and_names_what_was_not(gpt2_repo, tmp_path):
+    hub, expected = gpt2_repo
+    cache = tmp_path / "cache"
+    sources.load(f"hub:{REPO}", access=hub.access(cache))
+    hub.log.clear()
+    offline = hub.access(cache, offline=True)
+    assert np.array_equal(sources.load(f"hub:{REPO}", access=offline).weights, expected)
+    with pytest.raises(SourceError) as caught:
+        sources.open("hub:org/other", access=offline)
+    assert str(caught.value) == (
+        "org/other has not been opened here before, and this is offline mode (HF_HUB_OFFLINE). "
+        "Open a local file or a demo, or go online."
+    )
+    assert hub.log == []
+
+
+def test_unreachable_hub_is_one_sentence(fake_hub, tmp_path):
+    fake_hub.silent = True
+    with pytest.raises(SourceError) as caught:
+        sources.open(f"hub:{REPO}", access=fake_hub.access(tmp_path / "cache"))
+    assert str(caught.value) == (
+        "127.0.0.1 cannot be reached. Check the network; local files and demos open without it."
+    )
+
+
+def test_unreachable_hub_shows_what_was_read_before(gpt2_repo, tmp_path):
+    hub, expected = gpt2_repo
+    access = hub.access(tmp_path / "cache")
+    sources.load(f"hub:{REPO}", access=access)
+    hub.silent = True
+    checkpoint = sources.open(f"hub:{REPO}", access=access)
+    assert np.array_equal(checkpoint.table().weights, expected)
+    assert checkpoint.warnings == (
+        "127.0.0.1 cannot be reached. Check the network; local files and demos open without it. "
+        "What was read of org/gpt2 earlier is shown.",
+    )
+
+
+def test_expired_address_is_asked_for_once_more(gpt2_repo, tmp_path):
+    hub, expected = gpt2_repo
+    hub.expire_once = True
+    table = sources.load(f"hub:{REPO}", access=hub.access(tmp_path / "cache"))
+    assert np.array_equal(table.weights, expected)
+    assert [r.method for r in hub.weight_requests()] == ["HEAD", "GET", "HEAD", "GET", "GET"]
+
+
+def test_server_that_ignores_ranges_is_refused_before_its_body(gpt2_repo, tmp_path):
+    hub, _ = gpt2_repo
+    hub.ignore_ranges = True
+    hub.large = 1 << 30  # served by the Hub itself
+    with pytest.raises(SourceError, match=r"ignores byte ranges"):
+        sources.open(f"hub:{REPO}", access=hub.access(tmp_path / "cache"))
+
+
+def test_sharded_model_reads_only_the_shard_with_the_table(
+    fake_hub, write_safetensors, rows, tmp_path
+):
+    wide = rows(1024, 1600)
+    folder = tmp_path / "wide"
+    shards = {f"model-0000{i}-of-00004.safetensors": f"h.{i}.w" for i in range(1, 5)}
+    weight_map = {name: file for file, name in shards.items()}
+    for file, name in shards.items():
+        arrays = {name: rows(400, 1600)}
+        if file.startswith("model-00002"):
+            arrays["transformer.wpe.weight"] = wide
+            weight_map["transformer.wpe.weight"] = file
+        write_safetensors(folder / file, arrays)
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": weight_map}))
+    fake_hub.repos["org/wide"] = folder
+    checkpoint = sources.open("hub:org/wide", access=fake_hub.access(tmp_path / "cache"))
+    assert np.array_equal(checkpoint.table().weights, wide)
+    assert checkpoint.format == "safetensors-sharded"
+    assert checkpoint.bytes_read <= 1.02 * wide.nbytes
+    assert {r.path.rpartition("/")[2] for r in fake_hub.log if r.method == "HEAD"} == {
+        "model-00002-of-00004.safetensors"
+    }
+    unread = {entry.name: entry.shape for entry in checkpoint.entries}
+    assert unread["h.1.w"] is None
+    assert unread["h.2.w"] == (400, 1600)
+
+
+def test_zip_checkpoint_is_read_by_ranges(fake_hub, rows, tmp_path):
+    torch = pytest.importorskip("torch")
+    weights = rows(1024, 768)
+    folder = tmp_path / "zip"
+    folder.mkdir()
+    state = {
+        "transformer.h.0.w": torch.zeros(2000, 768),
+        "transformer.wpe.weight": torch.from_numpy(weights),
+        "lm_head.weight": torch.zeros(2000, 768),
+    }
+    torch.save(state, folder / "pytorch_model.bin")
+    fake_hub.repos["org/zip"] = folder
+    checkpoint = sources.open("hub:org/zip", access=fake_hub.access(tmp_path / "cache"))
+    assert np.array_equal(checkpoint.table().weights, weights)
+    assert checkpoint.bytes_read < weights.nbytes + 4 * 65536
+    assert len(fake_hub.weight_requests()) <= 5
+
+
+@pytest.mark.parametrize(
+    ("token", "sentence"),
+    [
+        (
+            False,
+            "org/gpt2 is gated: it opens only for people who are logged in and were given access. "
+            "Ask for access on {url}/org/gpt2 and give a Hub token.",
+        ),
+        (
+            "hf_wrong",
+            "org/gpt2 is gated and this token has no access to it yet. Ask for access on "
+            "{url}/org/gpt2, then open it again.",
+        ),
+    ],
+)
+def test_gated_model_says_what_is_missing(gpt2_repo, tmp_path, token, sentence):
+    hub, _ = gpt2_repo
+    hub.gated[REPO] = "hf_right"
+    with pytest.raises(SourceError) as caught:
+        sources.open(f"hub:{REPO}", access=hub.access(tmp_path / "cache", token=token))
+    assert str(caught.value) == sentence.format(url=hub.url)
+    assert "hf_wrong" not in str(caught.value)
+
+
+def test_token_goes_to_the_hub_only_and_nothing_is_kept(gpt2_repo, tmp_path):
+    hub, expected = gpt2_repo
+    hub.gated[REPO] = "hf_right"
+    cache = tmp_path / "cache"
+    table = sources.load(f"hub:{REPO}", access=hub.access(cache, token="hf_right"))
+    assert np.array_equal(table.weights, expected)
+    assert {r.server for r in hub.log if r.authorised} == {"hub"}
+    assert not list(cache.rglob("*"))
+
+
+def test_saved_token_is_not_sent(gpt2_repo, tmp_path, monkeypatch):
+    hub, _ = gpt2_repo
+    monkeypatch.setenv("HF_TOKEN", "hf_of_the_operator")
+    sources.load(f"hub:{REPO}", access=hub.access(tmp_path / "cache"))
+    assert not any(r.authorised for r in hub.log)
+
+
+@pytest.mark.parametrize(
+    ("ref", "sentence"),
+    [
+        (
+            "hub:org/nothing",
+            "There is no model org/nothing on the Hub, or it is private. Check the spelling, or "
+            "give a token that may read it.",
+        ),
+        (
+            "hub:org/gpt2@v9",
+            "org/gpt2 has no revision v9. Give a branch, tag or commit that its page lists, or "
+            "leave it out.",
+        ),
+        (
+            "hub:../etc/passwd",
+            "../etc/passwd cannot be the id of a Hub model; write hub:OWNER/NAME, as in the "
+            "address of the model's page.",
+        ),
+    ],
+)
+def test_what_is_not_there_is_named(gpt2_repo, tmp_path, ref, sentence):
+    hub, _ = gpt2_repo
+    with pytest.raises(SourceError) as caught:
+        sources.open(ref, access=hub.access(tmp_path / "cache"))
+    assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize("status", [404, 429, 500])
+def test_every_other_answer_is_one_sentence(gpt2_repo, tmp_path, status):
+    hub, _ = gpt2_repo
+    hub.answer = status
+    with pytest.raises(SourceError) as caught:
+        sources.open(f"hub:{REPO}", access=hub.access(tmp_path / "cache"))
+    assert str(caught.value).endswith(".")
+    assert "Traceback" not in str(caught.value)
+
+
+def test_header_just_under_a_round_size_is_read_whole(fake_hub, raw_safetensors, rows, tmp_path):
+    table = rows(16, 8)
+    tensors = {f"h.{i}.bias": ("F32", (1,), b"\0\0\0\0") for i in range(1200)}
+    tensors["transformer.wpe.weight"] = ("F32", (16, 8), table.tobytes())
+    data = raw_safetensors(tensors)
+    length = int.from_bytes(data[:8], "little")
+    padded = (100_000).to_bytes(8, "little") + data[8 : 8 + length].ljust(100_000)
+    folder = tmp_path / "padded"
+    folder.mkdir()
+    (folder / "model.safetensors").write_bytes(padded + data[8 + length :])
+    fake_hub.repos["org/padded"] = folder
+    checkpoint = sources.open("hub:org/padded", access=fake_hub.access(tmp_path / "cache"))
+    assert len(checkpoint.entries) == 1201
+    assert np.array_equal(checkpoint.table().weights, table)
+
+
+def test_hub_cache_of_this_machine_comes_first(
+    gpt2_repo, tmp_path, monkeypatch, write_safetensors, rows
+):
+    from huggingface_hub import constants
+
+    commit = "f" * 40
+    weights = rows(8, 4)
+    root = tmp_path / "hf" / "models--org--gpt2"
+    blob = write_safetensors(root / "blobs" / "abc", {"transformer.wpe.weight": weights})
+    snapshot = root / "snapshots" / commit
+    snapshot.mkdir(parents=True)
+    (snapshot / "model.safetensors").symlink_to(blob)
+    (root / "refs").mkdir()
+    (root / "refs" / "main").write_text(commit)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hf"))
+    table = sources.load(f"hub:{REPO}", access=sources.Access(cache=tmp_path / "cache"))
+    assert np.array_equal(table.weights, weights)
+    assert table.provenance.revision == commit
+    with pytest.raises(SourceError):  # a visitor without local paths does not see it
+        sources.load(
+            f"hub:{REPO}",
+            access=sources.Access(local_paths=False, offline=True, cache=tmp_path / "cache"),
+        )
