@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from posviz.figures.colourbar import ROOM, add_colour_bar
 from posviz.figures.picture import Picture
 from posviz.figures.theme import (
     LIGHT,
     POSITION,
-    SMALL_SIZE,
     blank,
     colourscale,
     position_colours,
@@ -26,7 +26,6 @@ SEGMENTS = 48
 """Pieces of one colour that a two-dimensional curve is drawn in: SVG lines have one colour."""
 
 _GRID = 2048  # no screen shows a curve on more points than this across
-_BAR = 150  # length of the position colour bar in pixels
 _ROOM = 0.08  # free margin round a curve, as a share of its extent
 
 
@@ -78,7 +77,7 @@ def curve_2d(
     """
     data = _Drawn.of(scores, shares, positions, components)
     figure = blank(
-        margin={"l": 8, "r": 16, "t": 44, "b": 8},
+        margin={"l": 8, "r": 16, "t": ROOM, "b": 8},
         xaxis={"title": {"text": data.titles[0]}, "range": _range(data.extent[0])},
         yaxis={
             "title": {"text": data.titles[1]},
@@ -107,7 +106,7 @@ def curve_2d(
             meta="walk",
         )
     _ends_2d(figure, data)
-    _colour_bar(figure, "scatter", data.positions)
+    _colour_bar(figure, data.positions)
     return Picture(figure, _alt(data, name, behind))
 
 
@@ -135,7 +134,7 @@ def curve_3d(
         axis: {"title": {"text": title}, "range": _range(extent)} for axis, title, extent in axes
     }
     figure = blank(
-        margin={"l": 0, "r": 0, "t": 36, "b": 0},
+        margin={"l": 0, "r": 0, "t": ROOM, "b": 0},
         scene={
             **scene,
             "aspectmode": "data",
@@ -176,7 +175,7 @@ def curve_3d(
         x=ends[:, 0], y=ends[:, 1], z=ends[:, 2], mode="markers", hoverinfo="skip",
         marker={"color": [POSITION[0], POSITION[-1]], "size": 5, "line": {"width": 0}},
     )  # fmt: skip
-    _colour_bar(figure, "scatter3d", data.positions)
+    _colour_bar(figure, data.positions, space=True)
     return Picture(figure, _alt(data, name, behind))
 
 
@@ -294,7 +293,7 @@ def _ends_3d(data: _Drawn) -> list[dict[str, Any]]:
             "z": float(data.points[row, 2]),
             "text": str(data.positions[row]),
             "showarrow": False,
-            "yshift": 14,
+            "yshift": 17,
             "font": {"color": LIGHT.ink, "size": 13},
         }
         for row in (0, -1)
@@ -314,55 +313,10 @@ def _note(
     )  # fmt: skip
 
 
-def _colour_bar(figure: go.Figure, kind: str, positions: NDArray[np.int64]) -> None:
-    """A thin bar above the figure that says which colour is which position."""
+def _colour_bar(figure: go.Figure, positions: NDArray[np.int64], *, space: bool = False) -> None:
     first, last = int(positions[0]), int(positions[-1])
-    before, after = f"position {first:,}", f"{last:,}"
-    start = 8 + 6.6 * len(before)  # pixels; a letter of this size is about 6.6 wide
-    nowhere = {axis: [None] for axis in ("xyz" if kind == "scatter3d" else "xy")}
-    figure.add_trace(
-        {
-            "type": kind,
-            **nowhere,
-            "mode": "markers",
-            "hoverinfo": "skip",
-            "marker": {
-                "color": [first],
-                "cmin": first,
-                "cmax": max(last, first + 1),
-                "colorscale": colourscale(POSITION),
-                "showscale": True,
-                "colorbar": {
-                    "orientation": "h",
-                    "thickness": 7,
-                    "lenmode": "pixels",
-                    "len": _BAR + 2 * start,  # Plotly counts the padding as part of the length
-                    "x": 0,
-                    "xanchor": "left",
-                    "xpad": start,
-                    "y": 1,
-                    "yanchor": "bottom",
-                    "ypad": 10,
-                    "outlinewidth": 0,
-                    "showticklabels": False,
-                    "ticks": "",
-                },
-            },
-        }
-    )
-    for text, shift in ((before, 0.0), (after, start + _BAR + 8)):
-        figure.add_annotation(
-            xref="paper",
-            yref="paper",
-            x=0,
-            y=1,
-            xanchor="left",
-            yanchor="bottom",
-            xshift=shift,
-            yshift=4,
-            text=text,
-            font={"color": LIGHT.ink_soft, "size": SMALL_SIZE},
-        )
+    words = (f"position {first:,}", f"{last:,}")
+    add_colour_bar(figure, POSITION, (first, last), words, space=space)
 
 
 def _range(extent: tuple[float, float]) -> list[float]:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from posviz.figures.colourbar import ROOM, add_colour_bar
 from posviz.figures.picture import Picture, Raster, quantise
-from posviz.figures.theme import LIGHT, PALETTES, SMALL_SIZE, blank, colourscale
+from posviz.figures.theme import PALETTES, blank
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -67,33 +68,14 @@ def heatmap(
     )
     edges = [first - 0.5, first + count - 0.5]
     figure = blank(
+        margin={"l": 8, "r": 16, "t": ROOM, "b": 8},
         xaxis={"title": {"text": "position"}, "range": edges, "showgrid": False,
-               "constrain": "domain"},
+               "constrain": "domain", "constraintoward": "left"},
         yaxis={"title": {"text": "position"}, "range": edges[::-1], "showgrid": False,
-               "scaleanchor": "x", "constrain": "domain"},
+               "scaleanchor": "x", "constrain": "domain", "constraintoward": "top"},
     )  # fmt: skip
-    figure.add_scatter(
-        x=[None],
-        y=[None],
-        mode="markers",
-        hoverinfo="skip",
-        marker={
-            "color": [low],
-            "cmin": low,
-            "cmax": high if high > low else low + 1,
-            "colorscale": colourscale(PALETTES[palette]),
-            "showscale": True,
-            "colorbar": {
-                "title": {"text": label, "font": {"color": LIGHT.ink_soft, "size": SMALL_SIZE}},
-                "thickness": 9,
-                "len": 0.6,
-                "outlinewidth": 0,
-                "ticks": "",
-                "nticks": 5,
-                "tickfont": {"color": LIGHT.ink_soft, "size": SMALL_SIZE},
-            },
-        },
-    )
+    words = (f"{label} {_number(low)}", _number(high))
+    add_colour_bar(figure, PALETTES[palette], (low, high), words)
     return Picture(figure, _alt(cells, count, first, label, name), raster)
 
 
@@ -106,3 +88,7 @@ def _alt(cells: np.ndarray, count: int, first: int, label: str, name: str) -> st
         f"Heatmap of {label} for every pair of positions {first} to {first + count - 1} of "
         f"{name}, the first at the top left: {found}.{pooled}"
     )
+
+
+def _number(value: float) -> str:
+    return f"{value:.3g}".replace("-", "−")

@@ -51,8 +51,7 @@ def spectrum(
         yaxis={
             "title": {"text": "singular value"},
             "type": "log",
-            "dtick": 1,
-            "range": _decades(float(min(lowest)), float(max(highest))),
+            **_decades(float(min(lowest)), float(max(highest))),
         },
     )
     cut = {key: _cut(line) for key, line in (nulls or {}).items()}
@@ -129,7 +128,7 @@ def cumulative_share(
 def _components(count: int, *, log: bool) -> dict[str, object]:
     axis: dict[str, object] = {"title": {"text": "component"}}
     if log:
-        return axis | {"type": "log", "dtick": 1, "range": [-0.08, float(np.log10(count)) + 0.08]}
+        return axis | {"type": "log", **_decades(1.0, float(count))}
     return axis | {"range": [1 - 0.02 * count - 0.5, 1.02 * count + 0.5]}
 
 
@@ -182,6 +181,9 @@ def _count(x: NDArray[np.float64], nulls: Mapping[str, Line]) -> NDArray[np.floa
     return np.arange(1, max([len(x), *sizes]) + 1, dtype=np.float64)
 
 
-def _decades(low: float, high: float) -> list[float]:
-    room = 0.06 * (np.log10(high / low) or 1)
-    return [float(np.log10(low) - room), float(np.log10(high) + room)]
+def _decades(low: float, high: float) -> dict[str, object]:
+    """Range of a log axis with a little room; one grid line a decade where there are several."""
+    first, last = float(np.log10(low)), float(np.log10(high))
+    room = 0.03 * (last - first) or 0.3
+    ticks = {"dtick": 1} if last - first >= 2 else {}
+    return {"range": [first - room, last + room], **ticks}

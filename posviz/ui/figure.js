@@ -1,0 +1,370 @@
+// Shows one figure of posviz: Plotly for axes, lines and 3-D, raster.js for the pixels of heatmaps.
+//
+// Streamlit calls the default export again whenever the data or the theme changes, always with
+// the same element. So there is one View an element, and Plotly.react changes what differs: the
+// node, the 3-D camera and the zoom stay. (st.plotly_chart builds a new chart each time.)
+
+const views = new WeakMap();
+
+export default function ({ data, parentElement, setStateValue }) {
+  if (!data?.length) {
+    parentElement.querySelector(".posviz-figure").dataset.idle = "preload";
+    loadPlotly().catch(() => {}); // the figure that needs it will say so
+    return undefined;
+  }
+  let view = views.get(parentElement);
+  if (!view) views.set(parentElement, (view = new View(parentElement.querySelector(".posviz-figure"))));
+  view.send = setStateValue;
+  view.show(data);
+  return () => {
+    views.delete(parentElement);
+    view.close();
+  };
+}
+
+// ---------------------------------------------------------------------------- loading
+
+let loading = null;
+
+// plotly.min.js, once a page. It lies in the app's static folder, next to the app's own scripts:
+// their address holds the server's base path, whatever the page's own address is.
+function loadPlotly() {
+  if (window.Plotly) return Promise.resolve(window.Plotly);
+  loading ??= new Promise((done, failed) => {
+    const own = document.querySelector('script[src*="/static/js/"]')?.src;
+    const script = document.createElement("script");
+    script.src = own ? new URL("../../app/static/plotly.min.js", own) : "./app/static/plotly.min.js";
+    script.onload = () => (window.Plotly ? done(window.Plotly) : script.onerror());
+    script.onerror = () => {
+      script.remove();
+      loading = null; // so that the next figure tries again
+      failed(new Error("plotly.min.js"));
+    };
+    document.head.append(script);
+  });
+  return loading;
+}
+
+// 4 bytes: length of the JSON. The JSON: figure, words, colours. The rest: the raster's cells.
+function unpack(bytes) {
+  const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
+  const header = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
+  return { ...header, cells: bytes.subarray(4 + length) };
+}
+
+// The same value with every colour of the light theme replaced by the dark theme's.
+function recolour(value, swap) {
+  if (typeof value === "string") return swap[value] ?? value;
+  if (Array.isArray(value)) return value.map((inner) => recolour(inner, swap));
+  if (value === null || typeof value !== "object") return value;
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, recolour(inner, swap)]));
+}
+
+// ---------------------------------------------------------------------------- one figure
+
+class View {
+  constructor(root) {
+    const part = (name) => root.querySelector(`.posviz-${name}`);
+    this.root = root;
+    [this.plot, this.tip, this.hint, this.said] = ["plot", "tip", "hint", "said"].map(part);
+    this.raster = new Raster(part("raster"));
+    this.refusal = part("refusal");
+    this.resets = 0; // part of uirevision: a new number lets go of camera and zoom
+    this.cursor = null; // index into the walk of a line figure
+    this.config = {
+      displaylogo: false,
+      responsive: false, // the observer below also sees a sidebar that opens
+      doubleClick: false,
+      modeBarButtons: [this.buttons()],
+    };
+    this.observer = new ResizeObserver(() => this.fit());
+  }
+
+  // The newest data wins: what arrives while Plotly works is drawn right after.
+  async show(bytes) {
+    if (bytes !== this.bytes) [this.bytes, this.given] = [bytes, unpack(bytes)];
+    this.root.style.height = `${this.given.height}px`;
+    this.plot.setAttribute("aria-label", this.given.alt);
+    this.stale = true;
+    if (this.busy) return;
+    this.busy = true;
+    try {
+      while (this.stale && !this.closed) {
+        this.stale = false;
+        await this.draw(await loadPlotly());
+      }
+    } catch (error) {
+      this.refuse(error);
+    } finally {
+      this.busy = false;
+    }
+  }
+
+  async draw(Plotly) {
+    if (this.closed) return;
+    const given = this.given;
+    // Light text means a dark page, whatever theme or setting made it so.
+    const [r, g, b] = getComputedStyle(this.root).color.match(/[\d.]+/g).map(Number);
+    const dark = r + g + b > 382;
+    const swap = dark ? given.dark : {};
+    const { data, layout } = recolour(given.figure, swap);
+    this.colours = recolour(given.tokens, swap);
+    for (const [name, colour] of Object.entries(this.colours)) this.root.style.setProperty(`--posviz-${name}`, colour);
+    if (this.loaded !== given || this.dark !== dark) {
+      this.raster.load(given.raster, given.cells, recolour(given.raster?.palette, swap));
+    }
+    [this.loaded, this.dark] = [given, dark];
+    if (this.lost(layout)) this.resets += 1;
+    layout.uirevision = `kept ${this.resets}`;
+    layout.modebar = { bgcolor: "rgba(0,0,0,0)", color: this.colours["ink-soft"], activecolor: this.colours.accent };
+    if (matchMedia("(pointer: coarse)").matches) layout.dragmode = false; // a finger scrolls the page
+    this.space = Boolean(layout.scene);
+    this.notes = (this.space ? layout.scene : layout).annotations ?? [];
+    this.walk = given.raster ? [] : walkOf(data);
+    this.cursor = null;
+    this.words = axisWords(layout, this.space);
+    const first = !this.plot._fullLayout;
+    await Plotly.react(this.plot, data, layout, this.config);
+    if (this.closed) return Plotly.purge(this.plot);
+    if (first) this.listen(Plotly);
+    delete this.root.dataset.refused;
+    this.refusal.hidden = true;
+    this.hint.hidden = !this.space;
+    this.paint();
+    await new Promise((done) => setTimeout(done)); // lets the browser put it on the screen
+    this.root.dataset.posvizTheme = dark ? "dark" : "light";
+    this.root.dataset.posvizPainted = given.revision;
+  }
+
+  paint() {
+    this.raster.paint(this.plot._fullLayout, this.colours.ink);
+  }
+
+  // Whether the zoom kept so far would show nothing of the new figure, or means something else
+  // on it: then it is let go, instead of leaving an empty frame.
+  lost(layout) {
+    const before = this.plot._fullLayout;
+    if (!before) return false;
+    return ["xaxis", "yaxis"].some((name) => {
+      const [old, next] = [before[name], layout[name]];
+      if (!old || !next?.range) return false;
+      if ((old.type === "log") !== (next.type === "log")) return true;
+      const [from, to] = [...old.range].sort((a, b) => a - b);
+      const [low, high] = [...next.range].sort((a, b) => a - b);
+      return to <= low || from >= high;
+    });
+  }
+
+  refuse(error) {
+    this.root.dataset.refused = "";
+    this.refusal.hidden = false;
+    this.refusal.textContent =
+      error.message === "plotly.min.js"
+        ? "The figure cannot be drawn: this server did not deliver app/static/plotly.min.js. Restart posviz so that the file is copied again, then reload the page."
+        : `The figure cannot be drawn: ${error.message}. Reload the page.`;
+  }
+
+  fit() {
+    cancelAnimationFrame(this.fitting);
+    this.fitting = requestAnimationFrame(() => {
+      if (this.plot._fullLayout && this.plot.clientWidth) window.Plotly.Plots.resize(this.plot);
+    });
+  }
+
+  close() {
+    this.closed = true;
+    this.observer.disconnect();
+    if (this.plot._fullLayout) window.Plotly.purge(this.plot);
+  }
+
+  // -------------------------------------------------------------------------- what a person does
+
+  listen(Plotly) {
+    const { plot } = this;
+    this.observer.observe(plot);
+    plot.on("plotly_afterplot", () => this.paint());
+    plot.on("plotly_relayouting", () => this.paint());
+    plot.on("plotly_relayout", (change) => {
+      if (Object.keys(change).some((name) => name.startsWith("scene.camera"))) this.hint.dataset.seen = "";
+    });
+    plot.on("plotly_doubleclick", () => this.reset());
+    plot.on("plotly_hover", ({ points }) => (this.under = points[0]));
+    plot.on("plotly_unhover", () => (this.under = null));
+    plot.addEventListener("pointermove", (event) => this.hover(event));
+    plot.addEventListener("pointerleave", () => this.tell(null));
+    // A turn of the 3-D view begins like a click; only a press that stays in place is one.
+    plot.addEventListener("pointerdown", (event) => (this.down = [event.clientX, event.clientY]), true);
+    plot.addEventListener("click", (event) => {
+      const [x, y] = this.down ?? [0, 0];
+      if (Math.hypot(event.clientX - x, event.clientY - y) < 4) this.click(event);
+    }, true);
+    // The wheel scrolls the page; it zooms the 3-D view once that was chosen by a click.
+    plot.addEventListener("wheel", (event) => {
+      const chosen = plot.contains(document.activeElement) || document.fullscreenElement || event.ctrlKey;
+      if (!chosen) event.stopPropagation();
+    }, true);
+    plot.addEventListener("keydown", (event) => this.key(event));
+    plot.addEventListener("blur", () => this.tell(null));
+  }
+
+  cellUnder(event) {
+    if (!this.raster.header) return null;
+    const box = this.plot.getBoundingClientRect();
+    return this.raster.cellAt(this.plot._fullLayout, event.clientX - box.left, event.clientY - box.top);
+  }
+
+  hover(event) {
+    if (!this.raster.header) return;
+    this.tell(event.buttons ? null : this.cellUnder(event)); // while zooming, no words in the way
+  }
+
+  click(event) {
+    this.plot.focus({ preventScroll: true });
+    const cell = this.cellUnder(event);
+    if (cell) this.pick(cell);
+    else if (this.under) this.pickPoint(this.under.customdata ?? this.under.x);
+  }
+
+  pick(cell) {
+    this.raster.cursor = cell;
+    this.paint();
+    if (this.given.picks) this.send("cell", cell);
+  }
+
+  pickPoint(position) {
+    if (this.given.picks) this.send("point", position);
+  }
+
+  key(event) {
+    const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
+    const picks = event.key === "Enter" || event.key === " ";
+    if (event.key === "Escape") {
+      this.mark(null);
+    } else if (picks && this.raster.cursor) {
+      this.pick(this.raster.cursor);
+    } else if (picks && this.cursor !== null) {
+      this.pickPoint(this.walk[this.cursor].position);
+    } else if (step) {
+      this.move(step.map((by) => by * (event.shiftKey ? 10 : 1)));
+    } else return;
+    event.preventDefault();
+  }
+
+  // Arrow keys move over cells, or along the line: right and up are forwards.
+  move([down, right]) {
+    if (this.raster.header) {
+      const { firstRow, firstCol, nRows, nCols } = this.raster.header;
+      const clamp = (value, first, count) => Math.min(first + count - 1, Math.max(first, value));
+      const [row, col] = this.raster.cursor ?? [firstRow - down, firstCol - right];
+      this.mark([clamp(row + down, firstRow, nRows), clamp(col + right, firstCol, nCols)]);
+    } else if (this.walk.length) {
+      const to = this.cursor === null ? 0 : this.cursor + right - down;
+      this.mark(Math.min(this.walk.length - 1, Math.max(0, to)));
+    }
+  }
+
+  mark(at) {
+    if (this.raster.header) {
+      this.raster.cursor = at;
+      this.paint();
+      this.tell(at, true);
+      return;
+    }
+    this.cursor = at;
+    const point = at === null ? null : this.walk[at];
+    const note = point && {
+      ...point.at, text: point.label, showarrow: true, arrowhead: 6, arrowsize: 1, arrowwidth: 1.5, ax: 0, ay: -34,
+      arrowcolor: this.colours.ink, font: { color: this.colours.ink }, bgcolor: this.colours.card, borderpad: 3,
+    };
+    const path = this.space ? "scene.annotations" : "annotations";
+    window.Plotly.relayout(this.plot, { [path]: note ? [...this.notes, note] : this.notes });
+    this.said.textContent = point ? this.describe(point) : "";
+  }
+
+  describe({ values, position }) {
+    const told = values.map((value, axis) => `${this.words[axis]} ${format(value)}`);
+    return [...(position === values[0] ? [] : [`position ${position}`]), ...told].join(", ");
+  }
+
+  // The words beside a cell; `aloud` also gives them to a screen reader.
+  tell(cell, aloud = false) {
+    this.tip.hidden = !cell;
+    if (!cell) return;
+    const words = this.raster.words(cell);
+    this.tip.textContent = words;
+    if (aloud) this.said.textContent = words.replace("≈", "about");
+    const [left, top] = this.raster.place(this.plot._fullLayout, cell);
+    const flip = left + this.tip.offsetWidth + 24 > this.plot.clientWidth;
+    this.tip.style.left = `${Math.max(0, flip ? left - this.tip.offsetWidth - 12 : left + 12)}px`;
+    this.tip.style.top = `${Math.max(0, top - this.tip.offsetHeight - 10)}px`;
+  }
+
+  reset() {
+    this.resets += 1;
+    this.show(this.bytes);
+  }
+
+  // -------------------------------------------------------------------------- the three buttons
+
+  buttons() {
+    const icon = (path) => ({ width: 24, height: 24, path });
+    return [
+      { name: "save", title: "Save as PNG", click: () => this.save(),
+        icon: icon("M5 20h14v-2H5v2zM11 4v8H7l5 5 5-5h-4V4h-2z") },
+      { name: "reset", title: "Reset the view", click: () => this.reset(),
+        icon: icon("M12 5V1L7 6l5 5V7a5 5 0 1 1-5 5H5a7 7 0 1 0 7-7z") },
+      { name: "full", title: "Full screen", click: () => this.fullscreen(),
+        icon: icon("M4 4h6v2H6v4H4V4zm10 0h6v6h-2V6h-4V4zM4 14h2v4h4v2H4v-6zm14 0h2v6h-6v-2h4v-4z") },
+    ];
+  }
+
+  save() {
+    const { plot, colours, given } = this;
+    const images = this.raster.header ? [this.raster.image()] : [];
+    const layout = { ...plot.layout, images, paper_bgcolor: colours.ground };
+    const size = { width: plot.clientWidth, height: plot.clientHeight, scale: 3 };
+    return window.Plotly.downloadImage({ data: plot.data, layout }, { format: "png", filename: given.key, ...size });
+  }
+
+  fullscreen() {
+    if (document.fullscreenElement) document.exitFullscreen();
+    else this.root.requestFullscreen?.();
+  }
+}
+
+// ---------------------------------------------------------------------------- lines, point by point
+
+// Points that the arrow keys visit, in order: all traces that figures mark with meta "walk".
+function walkOf(data) {
+  const walk = [];
+  for (const trace of data) {
+    if (trace.meta !== "walk") continue;
+    const [x, y, z, position] = [trace.x, trace.y, trace.z, trace.customdata].map(numbers);
+    for (let i = 0; i < x.length; i++) {
+      const at = z ? { x: x[i], y: y[i], z: z[i] } : { x: x[i], y: y[i] };
+      const values = Object.values(at);
+      if (!values.every(Number.isFinite)) continue;
+      const name = position ? position[i] : x[i];
+      if (walk.length && walk[walk.length - 1].position === name) continue; // where two pieces of a curve meet
+      walk.push({ at, values, position: name, label: String(name) });
+    }
+  }
+  return walk;
+}
+
+// Plotly's packed arrays ({dtype, bdata}) as numbers.
+function numbers(packed) {
+  if (!packed || Array.isArray(packed)) return packed;
+  const kinds = { f4: Float32Array, f8: Float64Array, i1: Int8Array, u1: Uint8Array, i2: Int16Array, u2: Uint16Array, i4: Int32Array, u4: Uint32Array };
+  return new kinds[packed.dtype](Uint8Array.from(atob(packed.bdata), (c) => c.charCodeAt(0)).buffer);
+}
+
+// What each axis is called, without its share: "component 1 · 33.7 %" is read as "component 1".
+function axisWords(layout, space) {
+  const axes = space ? ["xaxis", "yaxis", "zaxis"].map((name) => layout.scene[name]) : [layout.xaxis, layout.yaxis];
+  return axes.map((axis) => (axis?.title?.text ?? "").split(" · ")[0]);
+}
+
+function format(value) {
+  return (Number.isInteger(value) ? String(value) : value.toPrecision(3)).replace("-", "minus ");
+}

@@ -1,0 +1,150 @@
+"""The one component that shows figures: Plotly with its camera kept, heatmaps as raw pixels."""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import streamlit as st
+
+from posviz.figures.theme import DARK, LIGHT, swap
+
+if TYPE_CHECKING:
+    from posviz.figures.picture import Picture
+
+_HERE = Path(__file__).parent
+_HTML = """
+<div class="posviz-figure">
+  <div class="posviz-wait"></div>
+  <canvas class="posviz-raster" aria-hidden="true" hidden></canvas>
+  <div class="posviz-plot" role="img" tabindex="0"
+       aria-description="Arrow keys move over the figure, Enter chooses, Escape ends."></div>
+  <div class="posviz-tip" hidden></div>
+  <div class="posviz-hint" hidden>drag to turn, click and scroll to zoom</div>
+  <div class="posviz-said" aria-live="polite"></div>
+  <p class="posviz-refusal" role="alert" hidden></p>
+</div>
+"""
+# One module without imports: the parts are joined, so that no build step is needed.
+_JS = "\n".join((_HERE / name).read_text(encoding="utf-8") for name in ("raster.js", "figure.js"))
+
+_mount = st.components.v2.component(
+    "posviz_figure",
+    html=_HTML,
+    css=(_HERE / "figure.css").read_text(encoding="utf-8"),
+    js=_JS,
+    isolate_styles=False,  # Plotly writes its own rules into the page's head
+)
+
+_TOKENS = {
+    "ground": LIGHT.ground,
+    "card": LIGHT.card,
+    "hairline": LIGHT.hairline,
+    "ink": LIGHT.ink,
+    "ink-soft": LIGHT.ink_soft,
+    "accent": LIGHT.accent,
+}
+_packed: WeakKeyDictionary[Picture, dict[tuple[str, int, bool], bytes]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the person last chose in a figure, by click or Enter.
+
+    Parameters
+    ----------
+    cell : (int, int) or None
+        Row and column, as positions, of a heatmap.
+    point : int or None
+        Position (or component, or offset) on a line.
+    """
+
+    cell: tuple[int, int] | None = None
+    point: int | None = None
+
+
+def show(picture: Picture, *, key: str, height: int = 480, picks: bool = True) -> Shown:
+    """Show a picture; camera and zoom outlive every change of its data.
+
+    Parameters
+    ----------
+    picture : Picture
+    key : str
+        Names the place on the page: the element keeps its node as long as this stays the same,
+        and carries the class ``st-key-<key>``.
+    height : int
+        In pixels; the page does not move when the figure arrives.
+    picks : bool
+        Whether a click or Enter runs the page again with :class:`Shown` filled.
+    """
+    result = _mount(
+        data=pack(picture, key=key, height=height, picks=picks),
+        key=key,
+        height="content",
+        on_cell_change=_nothing,
+        on_point_change=_nothing,
+    )
+    return Shown(cell=_cell(result.get("cell")), point=_point(result.get("point")))
+
+
+def preload() -> None:
+    """Begin to load the drawing library; as the first element of a page it saves waiting later."""
+    _mount(data=None, key="posviz_preload", height="content")
+
+
+def pack(picture: Picture, *, key: str = "figure", height: int = 480, picks: bool = True) -> bytes:
+    """A picture as the bytes that the component reads: JSON length, JSON, cells of the raster.
+
+    Kept for as long as the picture lives, so that an unchanged one costs a rerun nothing.
+    """
+    kept = _packed.setdefault(picture, {})
+    if (key, height, picks) not in kept:
+        kept[key, height, picks] = _pack(picture, key, height, picks)
+    return kept[key, height, picks]
+
+
+def unpack(data: bytes) -> tuple[dict[str, Any], bytes]:
+    """The JSON and the raster's cells of :func:`pack`, for tests and tools."""
+    (length,) = struct.unpack_from("<I", data)
+    return json.loads(data[4 : 4 + length]), data[4 + length :]
+
+
+def _pack(picture: Picture, key: str, height: int, picks: bool) -> bytes:
+    raster = picture.raster
+    cells = raster.values.tobytes() if raster else b""
+    about = {
+        "alt": picture.alt,
+        "key": key,
+        "height": height,
+        "picks": picks,
+        "raster": raster.header if raster else None,
+        "tokens": _TOKENS,
+        "dark": swap(DARK),
+        "revision": f"{zlib.crc32(cells, zlib.crc32(picture.spec.encode())):08x}",
+    }
+    # The figure is JSON already; parsing it only to write it again would cost more than all else.
+    header = f'{json.dumps(about, allow_nan=False)[:-1]}, "figure": {picture.spec}}}'.encode()
+    return struct.pack("<I", len(header)) + header + cells
+
+
+def _cell(value: Any) -> tuple[int, int] | None:
+    """The cell a browser sent, if it is one: anybody can send anything."""
+    if isinstance(value, list | tuple) and len(value) == 2:
+        row, col = map(_point, value)
+        if row is not None and col is not None:
+            return row, col
+    return None
+
+
+def _point(value: Any) -> int | None:
+    whole = isinstance(value, int | float) and not isinstance(value, bool) and value == value // 1
+    return int(value) if whole else None
+
+
+def _nothing() -> None:
+    """Streamlit lists a state in the result only where it has a callback."""

@@ -1,0 +1,45 @@
+"""A page of nothing but the figure component, for tests/browser/test_figure_component.py."""
+
+import numpy as np
+import streamlit as st
+
+from posviz.figures.curve import curve_2d, curve_3d
+from posviz.figures.heatmap import heatmap
+from posviz.figures.spectrum import spectrum
+from posviz.ui import figure
+
+
+def helix(length: int, wobble: int) -> np.ndarray:
+    angle = np.linspace(0, 6 * np.pi, length)
+    return np.stack(
+        [3 * np.cos(angle), (3 + wobble / 10) * np.sin(angle), np.linspace(2, -2, length)], axis=1
+    )
+
+
+def cosines(length: int, wobble: int) -> np.ndarray:
+    rows = np.concatenate([helix(length, wobble), np.full((length, 1), 0.5)], axis=1)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    return (rows @ rows.T).astype(np.float32)
+
+
+st.set_page_config(layout="wide")
+figure.preload()
+length = int(st.query_params.get("length", 1024))
+wanted = st.query_params.get("show", "curve,plane,map,spectrum").split(",")
+wobble = st.slider("wobble", 0, 20, 0, key="wobble")
+shares = (0.4, 0.3, 0.2)
+if "curve" in wanted:
+    shown = figure.show(curve_3d(helix(length, wobble), shares), key="curve", height=480)
+    st.text(f"curve point: {shown.point}")
+if "plane" in wanted:
+    shown = figure.show(curve_2d(helix(length, wobble), shares), key="plane", height=480)
+    st.text(f"plane point: {shown.point}")
+if "map" in wanted:
+    cells = cosines(length, wobble)
+    shown = figure.show(heatmap(cells, limits=(-1, 1)), key="map", height=480)
+    st.text(f"cell: {shown.cell}")
+    if shown.cell is not None and max(shown.cell) < length:
+        st.text(f"exact: {cells[shown.cell]:.6f}")
+if "spectrum" in wanted:
+    values = np.linalg.svd(helix(length, wobble), compute_uv=False)
+    figure.show(spectrum(values, holds=(3, 0.9)), key="spectrum", height=300)
