@@ -40,9 +40,10 @@ class Null:
 
 
 def _gaussian(weights: Array, rng: np.random.Generator) -> Array:
-    rows: Array = rng.standard_normal(weights.shape, dtype=np.float32)
-    rows *= (row_norms(weights) / row_norms(rows)).astype(np.float32)[:, None]
-    return rows
+    rows = rng.standard_normal(weights.shape, dtype=np.float32)
+    # float64: a single value may be as large as the norm, and so too large for float32.
+    scaled: Array = rows * (row_norms(weights) / row_norms(rows))[:, None]
+    return scaled
 
 
 def _shuffled(weights: Array, rng: np.random.Generator) -> Array:

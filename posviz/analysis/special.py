@@ -6,11 +6,12 @@ Two rules, both robust, both stated to the reader:
 of the rows that are not zero, and lies more than 8 robust standard deviations from it (of log
 norms, from the median absolute deviation). GPT-2's rows 0 and 1023 and BERT's [CLS] row are.
 
-*Freshness.* A fresh row is drawn independently, so the squared cosine with any other row is
-1 / d on average. The mean of d cos² over the 8 rows on each side is then about 1, and above 3
-once in some ten thousand rows; rows of an ordered table reach far more. Where the table is
-ordered at all (the median of the rows above 3 reaches 12), a row at or below 3 that is not
-longer than the ordered rows looks never trained.
+*Freshness.* A fresh row is drawn independently, so its squared cosine with any other row is
+1 / d on average: the mean of d cos² over the 8 rows on each side, here called likeness, is about
+1. Rows of an ordered table reach far more: ordered ones are those above 3, and the table is
+called ordered when at least 5 % of its rows are and their median likeness is 12 or more. Then a
+row below an eighth of that median (and below 3 in any case) that is no longer than the ordered
+rows looks never trained.
 """
 
 from __future__ import annotations
@@ -32,13 +33,16 @@ ENOUGH_ROWS = 8  # fewer give no robust median
 
 NEIGHBOURS = 8  # on each side
 FRESH = 3.0
+# Beside rows that are all alike a fresh row meets one direction, not sixteen: its likeness is
+# then a squared normal, often above 3. Against rows that are much alike it may be.
+PART = 1 / 8
 ORDERED = 12.0
 ORDERED_SHARE = 0.05  # of all rows, before anything is said about the others
 
 RULE = (
-    "A position looks trained when its row resembles the 8 rows on each side more than a fresh "
-    "row would (mean of d cos² above 3), or is longer than 1.5 times the median of those that "
-    "do, and is not shorter than 0.2 times it."
+    "A position looks trained when its row resembles the 8 rows on each side (mean of d cos²) at "
+    "least an eighth as much as rows of this table commonly do, or is longer than 1.5 times their "
+    "median, and is not shorter than 0.2 times it."
 )
 UNKNOWN = (
     "The rows of this table do not resemble their neighbours, so trained rows cannot be told "
@@ -88,7 +92,8 @@ def special_rows(weights: Array) -> tuple[SpecialRow, ...]:
     if norms.any():
         for position, ratio in _odd_norms(norms):
             reasons[position] = f"norm {ratio:.2g} times the median"
-        for position in _positions(_untrained(weights, norms)):
+        ordered = _ordered_rows(weights, norms)
+        for position in _positions(ordered.fresh) if ordered else ():
             norm = reasons.get(position)
             fresh = "as unlike its neighbours as a row that was never trained"
             reasons[position] = f"{norm}, {fresh}" if norm else fresh
@@ -108,12 +113,10 @@ def usable_length(weights: Array) -> Usable:
     weights : array of shape (n_positions, d_model)
     """
     norms = row_norms(weights)
-    alike = _likeness(weights)
-    if not _is_ordered(alike):
+    ordered = _ordered_rows(weights, norms)
+    if ordered is None:
         return Usable(None, _positions(norms == 0), UNKNOWN)
-    typical = float(np.median(norms[alike > FRESH]))
-    fails: Flags = _untrained(weights, norms, alike) | (norms < 0.2 * typical)
-    failing = _positions(fails)
+    failing = _positions(ordered.fresh | (norms < 0.2 * ordered.norm))
     return Usable(len(weights) - len(failing), failing, RULE)
 
 
@@ -137,23 +140,25 @@ def _odd_norms(norms: Float64) -> list[tuple[int, float]]:
     ]
 
 
-def _untrained(weights: Array, norms: Float64, alike: Float64 | None = None) -> Flags:
-    alike = _likeness(weights) if alike is None else alike
-    if not _is_ordered(alike):
-        return np.zeros(len(weights), dtype=np.bool_)
+@dataclass(frozen=True, eq=False)
+class _Ordered:
+    norm: float  # median length of the rows that resemble their neighbours
+    fresh: Flags  # rows that do not, and are no longer than those
+
+
+def _ordered_rows(weights: Array, norms: Float64) -> _Ordered | None:
+    """Tell fresh rows from ordered ones; None where too few are ordered."""
+    likeness = _likeness(weights)
+    ordered = likeness > FRESH
+    if len(weights) < ENOUGH_ROWS or ordered.sum() < ORDERED_SHARE * len(weights):
+        return None
+    typical = float(np.median(likeness[ordered]))
+    if typical < ORDERED:
+        return None
+    norm = float(np.median(norms[ordered]))
     # A class row may be unlike its neighbours and yet trained: it is longer than they are.
-    longest: float = 1.5 * float(np.median(norms[alike > FRESH]))
-    flags: Flags = (alike <= FRESH) & (norms <= longest)
-    return flags
-
-
-def _is_ordered(alike: Float64) -> bool:
-    ordered = alike[alike > FRESH]
-    return (
-        len(alike) >= ENOUGH_ROWS
-        and len(ordered) >= ORDERED_SHARE * len(alike)
-        and float(np.median(ordered)) >= ORDERED
-    )
+    fresh = (likeness < max(FRESH, PART * typical)) & (norms <= 1.5 * norm)
+    return _Ordered(norm, fresh)
 
 
 def _likeness(weights: Array) -> Float64:
