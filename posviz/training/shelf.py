@@ -1,0 +1,114 @@
+"""The shelf of runs: names for new ones, renaming, deleting, taking one home as a zip."""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+import zipfile
+from itertools import count
+from typing import TYPE_CHECKING
+
+from posviz.errors import TrainingError
+from posviz.training.recording import CONFIG, METRICS, MODEL, SNAPSHOTS, VOCABULARY
+from posviz.training.runs import runs_folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from posviz.training.runs import Run
+
+# What a file system, a URL and run:NAME@STEP all take; no leading dot, so nothing is hidden.
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_EXPORTED = (CONFIG, VOCABULARY, METRICS, SNAPSHOTS, MODEL)
+
+
+def new_run_folder(stem: str) -> Path:
+    """Make an empty folder for a run, ``stem-1`` or the first number that is free.
+
+    Raises
+    ------
+    TrainingError
+        The name cannot be used, or the runs folder cannot be written.
+    """
+    for number in count(1):
+        folder = runs_folder() / _checked(f"{stem}-{number}")
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        except OSError as err:
+            raise _refused(folder, err) from err
+        return folder
+    raise AssertionError("count() has no end")
+
+
+def rename_run(run: Run, name: str) -> None:
+    """Give a run of the runs folder another name.
+
+    Raises
+    ------
+    TrainingError
+        The name cannot be used or is taken, or the run is not in the runs folder.
+    """
+    folder = runs_folder() / _checked(name)
+    _inside(run)
+    if folder.exists():
+        raise TrainingError(f"There is a run {name} already. Choose another name.")
+    try:
+        run.folder.rename(folder)
+    except OSError as err:
+        raise _refused(folder, err) from err
+
+
+def delete_run(run: Run) -> None:
+    """Remove a run of the runs folder and all its files.
+
+    Raises
+    ------
+    TrainingError
+        The run is not in the runs folder, or the system refuses.
+    """
+    _inside(run)
+    try:
+        shutil.rmtree(run.folder)
+    except OSError as err:
+        raise _refused(run.folder, err) from err
+
+
+def zip_run(run: Run) -> bytes:
+    """A zip with the run as one folder: model, snapshots, metrics and settings.
+
+    What only a resume needs, and whatever else lies in the folder, stays behind.
+    """
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in _EXPORTED:
+            if (run.folder / name).is_file():
+                archive.write(run.folder / name, f"{run.folder.name}/{name}")
+    return packed.getvalue()
+
+
+def _checked(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise TrainingError(
+            f"A run's name has up to 64 letters, digits, dots, hyphens and underscores and begins "
+            f"with a letter or digit; {name!r} does not fit. Choose another name."
+        )
+    return name
+
+
+def _inside(run: Run) -> None:
+    # Only what lies in the runs folder is ours to move or remove.
+    if run.folder.resolve().parent != runs_folder().resolve():
+        raise TrainingError(
+            f"{run.folder} does not lie in the runs folder {runs_folder()}, so it is left alone. "
+            f"Move or delete it by hand."
+        )
+
+
+def _refused(folder: Path, err: OSError) -> TrainingError:
+    return TrainingError(
+        f"{folder} cannot be changed ({err.strerror}). Check the rights of the runs folder, or "
+        f"set POSVIZ_RUNS to another one."
+    )

@@ -1,0 +1,76 @@
+"""Runs are named, renamed, deleted and taken home, and nothing else is touched."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from posviz.errors import TrainingError
+from posviz.training.recording import Recording, write_whole
+from posviz.training.runs import Run, list_runs, open_run
+from posviz.training.shelf import delete_run, new_run_folder, rename_run, zip_run
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("POSVIZ_RUNS", str(tmp_path / "runs"))
+    return tmp_path / "runs"
+
+
+def made(folder: Path) -> Run:
+    folder.mkdir(parents=True, exist_ok=True)
+    Recording(folder).add(np.ones((4, 3), np.float32), {"step": 0, "loss": 1.0})
+    write_whole(folder / "resume.safetensors", b"state")
+    return open_run(folder)
+
+
+def test_new_runs_count_up() -> None:
+    assert [new_run_folder("copy").name for _ in range(3)] == ["copy-1", "copy-2", "copy-3"]
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b", "a\\b", ".hidden", "a@3", "x" * 65, "a b"])
+def test_names_that_could_lead_elsewhere_are_refused(name: str, home: Path) -> None:
+    run = made(home / "mine")
+    with pytest.raises(TrainingError, match="up to 64 letters, digits, dots, hyphens"):
+        rename_run(run, name)
+    assert open_run("mine").steps == (0,)
+
+
+def test_a_renamed_run_is_found_by_its_new_name_alone(home: Path) -> None:
+    rename_run(made(home / "old"), "new")
+    assert [run.name for run in list_runs()] == ["new"]
+
+
+def test_a_name_that_is_taken_is_refused(home: Path) -> None:
+    made(home / "taken")
+    with pytest.raises(TrainingError, match="There is a run taken already"):
+        rename_run(made(home / "mine"), "taken")
+
+
+def test_a_deleted_run_is_gone_and_the_others_stay(home: Path) -> None:
+    made(home / "kept")
+    delete_run(made(home / "gone"))
+    assert [run.name for run in list_runs()] == ["kept"]
+
+
+def test_a_run_elsewhere_is_never_moved_or_removed(tmp_path: Path) -> None:
+    run = made(tmp_path / "elsewhere")
+    for change in (delete_run, lambda run: rename_run(run, "mine")):
+        with pytest.raises(TrainingError, match="does not lie in the runs folder"):
+            change(run)
+    assert open_run(tmp_path / "elsewhere").steps == (0,)
+
+
+def test_a_zip_holds_a_run_that_opens(home: Path, tmp_path: Path) -> None:
+    packed = zip_run(made(home / "mine"))
+    with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+        archive.extractall(tmp_path)
+    assert {path.name for path in (tmp_path / "mine").iterdir()} == {
+        "metrics.jsonl",
+        "snapshots.safetensors",
+    }
+    assert np.array_equal(open_run(tmp_path / "mine").snapshot(), np.ones((4, 3)))
