@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
     from numpy.typing import ArrayLike, NDArray
 
-SEGMENTS = 48
+SEGMENTS = 40
 """Pieces of one colour that a two-dimensional curve is drawn in: SVG lines have one colour."""
 
 _GRID = 2048  # no screen shows a curve on more points than this across

@@ -29,7 +29,8 @@ def heatmap(
     Parameters
     ----------
     values : array of shape (rows, rows)
-        One value a pair, or a mean a block of pairs. Not finite: left unpainted.
+        One value a pair, or a mean a square block of pairs, the last block being smaller where
+        it does not fit. Not finite: left unpainted.
     limits : (float, float)
         The values that the ends of the palette stand for.
     diverging : bool
@@ -50,6 +51,7 @@ def heatmap(
     """
     cells = np.asarray(values, dtype=np.float32)
     count = n_positions or len(cells)
+    step = -(-count // len(cells))
     low, high = (float(limit) for limit in limits)
     if diverging:
         high = max(abs(low), abs(high))
@@ -61,6 +63,7 @@ def heatmap(
         high=high,
         n_rows=count,
         n_cols=count,
+        step=step,
         first_row=first,
         first_col=first,
         palette=palette,
@@ -76,14 +79,13 @@ def heatmap(
     )  # fmt: skip
     words = (f"{label} {_number(low)}", _number(high))
     add_colour_bar(figure, PALETTES[palette], (low, high), words)
-    return Picture(figure, _alt(cells, count, first, label, name), raster)
+    return Picture(figure, _alt(cells, count, step, first, label, name), raster)
 
 
-def _alt(cells: np.ndarray, count: int, first: int, label: str, name: str) -> str:
+def _alt(cells: np.ndarray, count: int, step: int, first: int, label: str, name: str) -> str:
     finite = cells[np.isfinite(cells)]
     found = f"from {finite.min():.2f} to {finite.max():.2f}" if finite.size else "without a value"
-    block = count / len(cells)
-    pooled = f" Each cell is the mean of {block:.0f} × {block:.0f} pairs." if block > 1 else ""
+    pooled = f" Each cell is the mean of {step} × {step} pairs." if step > 1 else ""
     return (
         f"Heatmap of {label} for every pair of positions {first} to {first + count - 1} of "
         f"{name}, the first at the top left: {found}.{pooled}"

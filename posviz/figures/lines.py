@@ -32,17 +32,19 @@ class Band:
 
 Line = ArrayLike | Band
 
+_COLUMNS = 4096  # no screen shows a line on more columns than this
+
 
 def add_band(
     figure: go.Figure, x: NDArray[np.float64], band: Band, *, colour: str = LIGHT.band
 ) -> None:
     """Fill between ``band.low`` and ``band.high``; add it before the line that it surrounds."""
-    low, high = _gaps(band.low), _gaps(band.high)
-    figure.add_scatter(x=x, y=low, mode="lines", line={"width": 0}, hoverinfo="skip")
-    figure.add_scatter(
-        x=x, y=high, mode="lines", line={"width": 0}, fill="tonexty", fillcolor=colour,
-        hoverinfo="skip",
-    )  # fmt: skip
+    for values, fill in ((gaps(band.low), "none"), (gaps(band.high), "tonexty")):
+        rows = _visible(values)
+        figure.add_scatter(
+            x=x[rows], y=values[rows], mode="lines", line={"width": 0}, hoverinfo="skip",
+            fill=fill, fillcolor=colour,
+        )  # fmt: skip
 
 
 def add_line(
@@ -56,8 +58,10 @@ def add_line(
     width: float = 2.2,
 ) -> None:
     """The line that matters: one solid stroke that answers to the cursor and the arrow keys."""
+    values = gaps(y)
+    rows = _visible(values)
     figure.add_scatter(
-        x=x, y=_gaps(y), mode="lines", name=name, meta="walk",
+        x=x[rows], y=values[rows], mode="lines", name=name, meta="walk",
         line={"color": colour, "width": width}, hovertemplate=hover,
     )  # fmt: skip
 
@@ -74,31 +78,35 @@ def add_nulls(
 
     Parameters
     ----------
+    x : array
+        Long enough for the longest of them.
     nulls : mapping of name to line or Band
     at : float in [0, 1]
-        Where along the axis a name stands.
+        Where along the axis the first name stands; the next ones step back, so that they do
+        not overprint.
     above : bool
         Above its line, else below.
     """
     log_x, log_y = (figure.layout[axis].type == "log" for axis in ("xaxis", "yaxis"))
     for index, (name, line) in enumerate((nulls or {}).items()):
+        values = gaps(line.middle if isinstance(line, Band) else line)
+        own = x[: len(values)]
         if isinstance(line, Band):
-            add_band(figure, x[: len(np.asarray(line.low))], line, colour=LIGHT.null_band)
-        values = _gaps(line.middle if isinstance(line, Band) else line)
+            add_band(figure, own, line, colour=LIGHT.null_band)
+        rows = _visible(values)
         figure.add_scatter(
-            x=x[: len(values)], y=values, mode="lines", name=name, hoverinfo="skip",
+            x=own[rows], y=values[rows], mode="lines", name=name, hoverinfo="skip",
             line={"color": LIGHT.null, "width": 1.4, "dash": "2px,3px"},
         )  # fmt: skip
         drawn = np.flatnonzero(np.isfinite(values))
         if not drawn.size:
             continue
-        along = np.log10(x[drawn]) if log_x else x[drawn]
-        # Names of several nulls step back from each other, so that they do not overprint.
+        along = np.log10(own[drawn]) if log_x else own[drawn]
         wanted = along[0] + (at - 0.22 * index) * (along[-1] - along[0])
         row = drawn[int(np.argmin(np.abs(along - wanted)))]
         label(
             figure,
-            np.log10(x[row]) if log_x else x[row],
+            np.log10(own[row]) if log_x else own[row],
             np.log10(values[row]) if log_y else values[row],
             name,
             yshift=11 if above else -11,
@@ -125,7 +133,7 @@ def label(
 
 def padded(values: ArrayLike, *, room: float = 0.06) -> list[float]:
     """A range that holds all finite values with a little room; for values without range, ±1."""
-    found = _gaps(values)
+    found = gaps(values)
     found = found[np.isfinite(found)]
     if not found.size:
         return [-1.0, 1.0]
@@ -134,7 +142,21 @@ def padded(values: ArrayLike, *, room: float = 0.06) -> list[float]:
     return [low - space, high + space]
 
 
-def _gaps(values: ArrayLike) -> NDArray[np.float64]:
+def gaps(values: ArrayLike) -> NDArray[np.float64]:
     """As float64, what is not a finite number being a gap in the line."""
     given = np.asarray(values, dtype=np.float64)
     return np.where(np.isfinite(given), given, np.nan)
+
+
+def _visible(values: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Rows to draw of a long line: the lowest and highest of every run narrower than a pixel."""
+    width = -(-len(values) // _COLUMNS)
+    if width <= 2:
+        return np.arange(len(values))
+    short = -len(values) % width
+    runs = np.pad(values, (0, short), constant_values=np.nan).reshape(-1, width)
+    starts = np.arange(len(runs)) * width
+    lowest = np.where(np.isnan(runs), np.inf, runs).argmin(axis=1)
+    highest = np.where(np.isnan(runs), -np.inf, runs).argmax(axis=1)
+    rows = np.concatenate([[0], starts + lowest, starts + highest, [len(values) - 1]])
+    return np.unique(rows[rows < len(values)])

@@ -30,6 +30,8 @@ class Raster:
         The values that 1 and 255 stand for.
     n_rows, n_cols : int
         How many positions (or dimensions) the picture covers on each axis.
+    step : int
+        Positions in a cell, on both axes; the last cell may stand for fewer.
     first_row, first_col : int
         The position of the first row and column.
     palette : key of PALETTES
@@ -42,6 +44,7 @@ class Raster:
     high: float
     n_rows: int
     n_cols: int
+    step: int = 1
     first_row: int = 0
     first_col: int = 0
     palette: str = "diverging"
@@ -58,6 +61,7 @@ class Raster:
             "high": self.high,
             "nRows": self.n_rows,
             "nCols": self.n_cols,
+            "step": self.step,
             "firstRow": self.first_row,
             "firstCol": self.first_col,
             "palette": PALETTES[self.palette],

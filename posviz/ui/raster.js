@@ -37,8 +37,8 @@ class Raster {
     const [width, height] = [Math.round(layout.width * ratio), Math.round(layout.height * ratio)];
     if (canvas.width !== width) canvas.width = width;
     if (canvas.height !== height) canvas.height = height;
-    const x = span(layout.xaxis, header.firstCol, header.nCols);
-    const y = span(layout.yaxis, header.firstRow, header.nRows);
+    const x = span(layout.xaxis, header.firstCol, header.cols * header.step);
+    const y = span(layout.yaxis, header.firstRow, header.rows * header.step);
     const brush = canvas.getContext("2d");
     brush.setTransform(ratio, 0, 0, ratio, 0, 0);
     brush.clearRect(0, 0, layout.width, layout.height);
@@ -50,15 +50,12 @@ class Raster {
     brush.imageSmoothingEnabled = x.length * ratio < header.cols;
     brush.imageSmoothingQuality = "high";
     brush.drawImage(source, x.start, y.start, x.length, y.length);
-    if (this.cursor) this.cross(brush, layout, x, y, ink);
+    if (this.cursor) this.cross(brush, layout, ink);
     brush.restore();
   }
 
-  cross(brush, layout, x, y, ink) {
-    const [row, col] = this.cursor;
-    const at = (axis, index, first, count) => axis.start + ((index - first + 0.5) / count) * axis.length;
-    const left = at(x, col, this.header.firstCol, this.header.nCols);
-    const top = at(y, row, this.header.firstRow, this.header.nRows);
+  cross(brush, layout, ink) {
+    const [left, top] = this.place(layout, this.cursor);
     brush.strokeStyle = ink;
     brush.lineWidth = 1;
     brush.beginPath();
@@ -90,10 +87,8 @@ class Raster {
 
   // What a cell says. The painted value has 255 steps, so no more digits than that are told.
   words([row, col]) {
-    const { rows, cols, nRows, nCols, firstRow, firstCol, low, high, hover } = this.header;
-    const code = this.cells[
-      Math.floor(((row - firstRow) * rows) / nRows) * cols + Math.floor(((col - firstCol) * cols) / nCols)
-    ];
+    const { cols, step: size, firstRow, firstCol, low, high, hover } = this.header;
+    const code = this.cells[Math.floor((row - firstRow) / size) * cols + Math.floor((col - firstCol) / size)];
     const step = (high - low) / 254;
     const digits = step > 0 ? Math.min(6, Math.max(0, Math.floor(-Math.log10(step)))) : 3;
     const value = code === NO_VALUE ? "no value" : (low + (code - 1) * step).toFixed(digits).replace("-", "−");
@@ -102,10 +97,10 @@ class Raster {
 
   // The picture as Plotly's own layout image, for exports: a canvas is not part of those.
   image() {
-    const { firstRow, firstCol, nRows, nCols } = this.header;
+    const { firstRow, firstCol, rows, cols, step } = this.header;
     return {
       source: this.source.toDataURL("image/png"),
-      xref: "x", yref: "y", x: firstCol - 0.5, y: firstRow - 0.5, sizex: nCols, sizey: nRows,
+      xref: "x", yref: "y", x: firstCol - 0.5, y: firstRow - 0.5, sizex: cols * step, sizey: rows * step,
       xanchor: "left", yanchor: "top", sizing: "stretch", layer: "below",
     };
   }
