@@ -13,7 +13,7 @@ MOST_SENTENCES = 6
 FEWEST_ROWS = 8  # below this no number says anything about a curve
 
 # Where one word gives way to the next. They are judgements, kept in one place.
-ORDERED = 0.3  # centred cosine of neighbours, above what shuffled rows give
+ORDERED = 0.3  # how far above shuffled rows neighbours' cosine, or the Toeplitz share, must be
 FLAT = 0.75  # share of the variance that makes a curve live in its first components
 LINE = 0.9  # the same of the first component alone
 THIRD = 0.05  # the least a third component must hold to count as an axis
@@ -74,8 +74,18 @@ def _hardly_a_table(analysis: Analysis) -> tuple[Sentence, ...]:
 
 
 def _is_ordered(analysis: Analysis) -> bool:
+    """Neighbours are alike, or at least similarity follows the offset (a fast wave)."""
+    own = analysis.toeplitz_r2_centred
+    return _beats_shuffled(analysis, own, "toeplitz_r2_centred") or _has_alike_neighbours(analysis)
+
+
+def _has_alike_neighbours(analysis: Analysis) -> bool:
     own = analysis.cosine_centred.adjacent_mean
-    shuffled = analysis.nulls["shuffled"].high["cosine_centred.adjacent_mean"]
+    return _beats_shuffled(analysis, own, "cosine_centred.adjacent_mean")
+
+
+def _beats_shuffled(analysis: Analysis, own: float | None, name: str) -> bool:
+    shuffled = analysis.nulls["shuffled"].high[name]
     return own is not None and own > ORDERED + max(shuffled or 0.0, 0.0)
 
 
@@ -149,9 +159,11 @@ def _neighbours(analysis: Analysis) -> Sentence:
         f"mean centred cosine {_number(own)}, against {_number(shuffled)} for the same rows in "
         "shuffled order"
     )
-    if not _is_ordered(analysis):
+    if not _has_alike_neighbours(analysis):
         text = f"Neighbours are not alike: {numbers}."
-        if analysis.kind == "learned":
+        if _is_ordered(analysis):
+            text += " Similarity follows the offset all the same: the waves are short."
+        elif analysis.kind == "learned":
             text += " Training need not make them so: tasks of exact offsets are solved without."
         return Sentence(text, "similarity")
     again = _rebound(analysis)
