@@ -88,11 +88,10 @@ def safe_join(folder: Path, name: str) -> Path:
         is the exception: its files are links into the ``blobs`` beside it.
     """
     path = (folder / name).resolve()
-    blobs = folder.parents[1] / "blobs" if folder.parent.name == "snapshots" else None
-    nested = next((p for p in folder.parents if p.parent.name == "snapshots"), None)
-    if nested is not None:
-        blobs = nested.parents[1] / "blobs"
-    if path.is_relative_to(folder) or (blobs is not None and path.is_relative_to(blobs)):
+    if path.is_relative_to(folder):
+        return path
+    snapshot = next((p for p in (folder, *folder.parents) if p.parent.name == "snapshots"), None)
+    if snapshot is not None and path.is_relative_to(snapshot.parents[1] / "blobs"):
         return path
     raise SourceError(
         f"{name} is a link that leaves its folder, so it is not read. Copy the file there instead."

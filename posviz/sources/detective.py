@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from posviz.errors import SourceError
 from posviz.sources import configs, reasons, schemes, shapes, suspects, values
@@ -24,6 +24,13 @@ if TYPE_CHECKING:
 _EXAMINED_BYTES = 64 << 20  # of tables whose numbers are looked at besides the one that opens
 
 _RANK = {"learned": 0, "part": 2, "sinusoidal": 3, "box": 5, "auxiliary": 6}
+
+
+class Seen(NamedTuple):
+    """A table that was read: its rows, and what they show."""
+
+    rows: NDArray[np.float32]
+    look: values.Look
 
 
 @dataclass
@@ -50,20 +57,22 @@ class Case:
     remote: bool = False
     offset_rows: bool = True
     bare: bool = False
-    seen: dict[str, NDArray[np.float32]] = field(default_factory=dict)
+    seen: dict[str, Seen] = field(default_factory=dict)
     suspects: dict[str, Suspect] = field(default_factory=dict)
 
-    def rows(self, suspect: Suspect) -> NDArray[np.float32]:
-        """A suspect's rows, read once."""
-        if suspect.parameter not in self.seen:
-            if suspect.n_rows * suspect.d_model * 4 > MAX_TABLE_BYTES:
+    def see(self, suspect: Suspect) -> Seen:
+        """A suspect's rows and what they show; read once."""
+        seen = self.seen.get(suspect.parameter)
+        if seen is None:
+            if suspect.nbytes > MAX_TABLE_BYTES:
                 raise SourceError(
-                    f"{suspect.parameter} would take "
-                    f"{suspect.n_rows * suspect.d_model * 4 >> 20:,} MiB, more than any position "
-                    f"table ({MAX_TABLE_BYTES >> 20:,} MiB). Name another tensor."
+                    f"{suspect.parameter} would take {suspect.nbytes >> 20:,} MiB, more than any "
+                    f"position table ({MAX_TABLE_BYTES >> 20:,} MiB). Name another tensor."
                 )
-            self.seen[suspect.parameter] = suspect.rows(self.read)
-        return self.seen[suspect.parameter]
+            rows = suspect.rows(self.read)
+            seen = Seen(rows, values.look(rows, suspect.parts[0].dtype or ""))
+            self.seen[suspect.parameter] = seen
+        return seen
 
 
 @dataclass(frozen=True)
@@ -97,7 +106,8 @@ def investigate(case: Case) -> Findings:
     tables[0] = replace(tables[0], default=True)
     case.suspects.update((suspect.parameter, suspect) for suspect in ordered)
     best = tables[0]
-    warnings = reasons.warnings(ordered[0], best, case.seen.get(best.parameter))
+    seen = case.seen.get(best.parameter)
+    warnings = reasons.warnings(ordered[0], best, seen.look if seen else None)
     side = schemes.side_scheme(case.config) if ordered[0].tower == "vision" else None
     if side is not None:
         warnings = (
@@ -133,13 +143,13 @@ def by_hand(parameter: str, case: Case) -> Candidate | None:
 
 def assemble(chosen: Candidate, case: Case) -> NDArray[np.float32]:
     """The rows of a candidate, of shape (row_offset + n_positions, d_model)."""
-    return case.rows(case.suspects[chosen.parameter])
+    return case.see(case.suspects[chosen.parameter]).rows
 
 
 def candidate(suspect: Suspect, case: Case) -> Candidate:
     """A suspect as the candidate a person sees."""
-    rows = case.seen.get(suspect.parameter)
-    offset, why = _offset(suspect, rows) if case.offset_rows else (0, None)
+    seen = case.seen.get(suspect.parameter)
+    offset, why = _offset(suspect, seen) if case.offset_rows else (0, None)
     if suspect.combine:
         size = (suspect.axes[0].n_rows, suspect.axes[1].n_rows)
         grid, prefix, suffix = (None if _is_sequence(suspect) else size), 0, 0
@@ -155,7 +165,7 @@ def candidate(suspect: Suspect, case: Case) -> Candidate:
         file=first.file,
         shape=first.shape or (),
         dtype=first.dtype or "",
-        kind=_kind(suspect, rows),
+        kind=_kind(suspect, seen),
         n_positions=suspect.n_rows - offset,
         d_model=suspect.d_model,
         row_offset=offset,
@@ -167,7 +177,7 @@ def candidate(suspect: Suspect, case: Case) -> Candidate:
         combine=suspect.combine,
         label=label(suspect.parameter),
     )
-    return replace(plain, reason=reasons.reason(suspect, plain, why, seen=rows is not None))
+    return replace(plain, reason=reasons.reason(suspect, plain, why, seen=seen is not None))
 
 
 def _ordered(found: list[Suspect], case: Case) -> list[Suspect]:
@@ -177,43 +187,43 @@ def _ordered(found: list[Suspect], case: Case) -> list[Suspect]:
     """
     budget = 0 if case.remote else _EXAMINED_BYTES
     for suspect in sorted(found, key=lambda suspect: _rank(suspect, None)):
-        size = suspect.n_rows * suspect.d_model * 4
-        if size <= budget:
-            budget -= size
-            case.rows(suspect)
+        if suspect.nbytes <= budget:
+            budget -= suspect.nbytes
+            case.see(suspect)
+
+    def rank(suspect: Suspect) -> tuple[object, ...]:
+        return _rank(suspect, case.seen.get(suspect.parameter))
+
     while True:
-        best = min(found, key=lambda suspect: _rank(suspect, case.seen.get(suspect.parameter)))
-        too_large = best.n_rows * best.d_model * 4 > MAX_TABLE_BYTES
-        if best.parameter in case.seen or too_large:
-            break
-        case.rows(best)
-    return sorted(found, key=lambda suspect: _rank(suspect, case.seen.get(suspect.parameter)))
+        best = min(found, key=rank)
+        if best.parameter in case.seen or best.nbytes > MAX_TABLE_BYTES:
+            return sorted(found, key=rank)
+        case.see(best)
 
 
-def _rank(suspect: Suspect, rows: NDArray[np.float32] | None) -> tuple[object, ...]:
+def _rank(suspect: Suspect, seen: Seen | None) -> tuple[object, ...]:
     kind = suspect.kind
-    if rows is not None and kind in ("learned", "sinusoidal"):
-        kind = _kind(suspect, rows)
+    if kind in ("learned", "sinusoidal"):
+        kind = _kind(suspect, seen)
     rank = _RANK.get(kind, 6)
     if rank == 0 and suspect.is_image:
         rank = 1
-    if rows is not None and not rows.any():
+    if seen is not None and len(seen.look.zero_rows) == suspect.n_rows:
         rank = 4
     name = suspect.parts[0].name
     return rank, is_copy(name), is_decoder(name), -suspect.n_rows if rank == 1 else 0
 
 
-def _kind(suspect: Suspect, rows: NDArray[np.float32] | None) -> Kind:
-    if rows is None:
-        return "sinusoidal" if suspect.kind == "sinusoidal" else "learned"
-    return "sinusoidal" if values.is_sinusoid(rows, suspect.parts[0].dtype or "") else "learned"
+def _kind(suspect: Suspect, seen: Seen | None) -> Kind:
+    sinusoid = seen.look.sinusoid if seen is not None else suspect.kind == "sinusoidal"
+    return "sinusoidal" if sinusoid else "learned"
 
 
 def _is_sequence(suspect: Suspect) -> bool:
     return ".weights.0" in suspect.parts[0].name  # Reformer folds one long axis into two
 
 
-def _offset(suspect: Suspect, rows: NDArray[np.float32] | None) -> tuple[int, str | None]:
+def _offset(suspect: Suspect, seen: Seen | None) -> tuple[int, str | None]:
     """Leading rows that no position uses, and why they are there."""
     offset, why = 0, None
     if suspect.known is not None:
@@ -225,17 +235,17 @@ def _offset(suspect: Suspect, rows: NDArray[np.float32] | None) -> tuple[int, st
         else:
             offset = int(rule)
             why = f"{suspect.known.family} adds {offset} to every position" if offset else None
-    elif suspect.tower != "vision" and rows is not None:
-        offset, why = _guessed_offset(suspect, rows)
+    elif suspect.tower != "vision" and seen is not None:
+        offset, why = _guessed_offset(suspect, seen.look)
     return (offset, why) if offset < suspect.n_rows else (0, None)
 
 
-def _guessed_offset(suspect: Suspect, rows: NDArray[np.float32]) -> tuple[int, str | None]:
+def _guessed_offset(suspect: Suspect, look: values.Look) -> tuple[int, str | None]:
     """Without a config: two rows over a round number, and a zero padding row or OPT's name."""
-    usable = len(rows) - 2
+    usable = suspect.n_rows - 2
     if usable < 64 or usable & (usable - 1) or len(suspect.parts[0].shape or ()) != 2:
         return 0, None
-    if not rows[1].any():
+    if 1 in look.zero_rows:
         return 2, f"row 1 is a padding row of zeros before {usable:,} positions"
     if "embed_positions" in suspect.parts[0].name:
         return 2, f"no config says so, but {usable:,} + 2 rows is how BART and OPT count"

@@ -25,7 +25,7 @@ _LEAF = (
     r"(?:/\.ATTRIBUTES/VARIABLE_VALUE)?$"
 )
 # Every positive rule names one of these, so most tensors of a large model cost no regex at all.
-_HINT = re.compile(r"pos|wpe|time|temporal|tpos|row_|col|tile_embedding", re.IGNORECASE)
+_HINTS = ("pos", "wpe", "time", "temporal", "row_", "col", "tile_embedding", "step-")
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,11 @@ class Scheme:
 
 def rule(name: str) -> str | None:
     """The rule by which a tensor's name is that of a position table, or None."""
-    if not _HINT.search(name):
+    lower = name.lower()
+    for hint in _HINTS:
+        if hint in lower:
+            break
+    else:
         return None
     labels, positive, veto = _rules()
     found = positive.search(name)

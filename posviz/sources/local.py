@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -44,6 +45,7 @@ def open_path(ref: str, access: Access) -> Checkpoint:
 def open_folder(path: Path, origin: Origin) -> Checkpoint:
     """The checkpoint that a folder of this machine holds."""
 
+    @cache
     def reader(name: str) -> LocalFile:
         return LocalFile(safe_join(path, name), origin.traffic, name=Path(name).name)
 
@@ -52,6 +54,7 @@ def open_folder(path: Path, origin: Origin) -> Checkpoint:
 
 
 def _open_file(path: Path, origin: Origin) -> Checkpoint:
+    @cache
     def reader(name: str) -> LocalFile:
         return LocalFile(path.parent / name, origin.traffic)
 

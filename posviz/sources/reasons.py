@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from posviz.sources import configs, values
+from posviz.sources import configs, layouts
 from posviz.sources.formats.tensors import Entry, counted, shape_text
 from posviz.sources.names import is_copy
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from posviz.sources import values
     from posviz.sources.checkpoint import Candidate
     from posviz.sources.suspects import Suspect
 
@@ -37,7 +38,7 @@ def reason(suspect: Suspect, found: Candidate, offset: str | None, *, seen: bool
     """
     if suspect.known is not None:
         said = f"{found.label} is where {suspect.known.family} keeps its positions"
-    elif suspect.combine or _has_table_name(suspect):
+    elif suspect.combine or layouts.rule(suspect.parts[0].name) is not None:
         said = f"{found.label} is a name that position tables carry"
     else:
         said = f"{found.label} was named by hand; nothing in its name says position table"
@@ -51,12 +52,6 @@ def reason(suspect: Suspect, found: Candidate, offset: str | None, *, seen: bool
     elif found.kind == "sinusoidal":
         clauses.append("models of this kind fill it with fixed sines and cosines")
     return "; ".join(clauses) + "."
-
-
-def _has_table_name(suspect: Suspect) -> bool:
-    from posviz.sources import layouts
-
-    return layouts.rule(suspect.parts[0].name) is not None
 
 
 def _layout(suspect: Suspect, found: Candidate, offset: str | None) -> list[str]:
@@ -86,22 +81,19 @@ def _layout(suspect: Suspect, found: Candidate, offset: str | None) -> list[str]
     return clauses
 
 
-def warnings(
-    suspect: Suspect, found: Candidate, rows: NDArray[np.float32] | None
-) -> tuple[str, ...]:
+def warnings(suspect: Suspect, found: Candidate, look: values.Look | None) -> tuple[str, ...]:
     """Sentences about the table that opens: length, rows of zeros, rows that are not finite."""
     said = []
     length = _length(suspect, found)
     if length is not None:
         said.append(length)
-    if rows is None:
+    if look is None:
         return tuple(said)
-    bad = values.unfinite_rows(rows)
-    if len(bad):
-        said.append(f"{_rows(bad)} of {found.label} hold values that are not finite numbers.")
-    used = rows[found.row_offset :]
-    zero = values.zero_rows(used)
-    if len(zero) == len(used):
+    if len(look.unfinite_rows):
+        rows = _rows(look.unfinite_rows)
+        said.append(f"{rows} of {found.label} hold values that are not finite numbers.")
+    zero = look.zero_rows[look.zero_rows >= found.row_offset] - found.row_offset
+    if len(zero) == found.n_positions:
         said.append(f"Every row of {found.label} is zero: it was never trained.")
     elif len(zero) and found.kind == "learned":
         said.append(

@@ -100,6 +100,11 @@ class Suspect:
         return sum(widths) if self.combine == "concat" else widths[0]
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of the rows as float32."""
+        return self.n_rows * self.d_model * 4
+
+    @property
     def is_image(self) -> bool:
         """Whether positions are taken for image patches."""
         if self.tower in ("text", "audio") and not (self.known and self.known.grid == "ft"):
@@ -197,6 +202,6 @@ def _pair(row: Suspect, by_name: dict[str, Suspect]) -> Suspect | None:
             combine=rule.combine,
             columns_first=rule.columns_first,
         )
-        fits = whole.n_rows <= _MOST_ROWS and whole.n_rows * whole.d_model * 4 <= _MOST_BYTES
+        fits = whole.n_rows <= _MOST_ROWS and whole.nbytes <= _MOST_BYTES
         return whole if fits else None
     return None

@@ -79,6 +79,24 @@ def _pytorch_legacy(reader: Reader) -> TensorFile:
     return open_legacy(reader)
 
 
+def _npy(reader: Reader) -> TensorFile:
+    from posviz.sources.formats.arrays import open_npy
+
+    return open_npy(reader)
+
+
+def _npz(reader: Reader) -> TensorFile:
+    from posviz.sources.formats.arrays import open_npz
+
+    return open_npz(reader)
+
+
+def _text(reader: Reader) -> TensorFile:
+    from posviz.sources.formats.text import open_text
+
+    return open_text(reader)
+
+
 _TORCH = (".bin", ".pt", ".pth", ".ckpt")
 
 FORMATS: dict[str, Format] = {
@@ -99,5 +117,18 @@ FORMATS: dict[str, Format] = {
         _TORCH,
         lambda head, name: head.startswith(bytes.fromhex("80028a0a6cfc9c46f920")),
         _pytorch_legacy,
+    ),
+    "npy": Format("NumPy array", (".npy",), lambda head, name: head.startswith(b"\x93NUMPY"), _npy),
+    "npz": Format(
+        "NumPy archive",
+        (".npz",),
+        lambda head, name: head.startswith(b"PK") and name.endswith(".npz"),
+        _npz,
+    ),
+    "text": Format(
+        "Table as text",
+        (".tsv", ".csv"),
+        lambda head, name: name.endswith((".tsv", ".csv")) and b"\x00" not in head,
+        _text,
     ),
 }

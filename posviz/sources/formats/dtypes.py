@@ -7,7 +7,6 @@ spelling to them, so that a person reads one spelling everywhere.
 from __future__ import annotations
 
 from functools import cache
-from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -49,14 +48,6 @@ def is_real(dtype: str) -> bool:
     ``Q8_0``, ``Q4_K`` and the like are GGUF's blocks of quantised numbers.
     """
     return dtype in _REAL or dtype.startswith("Q")
-
-
-def nbytes(dtype: str, shape: tuple[int, ...]) -> int | None:
-    """Bytes that an array takes, or None where the type is unknown or does not fill bytes."""
-    if dtype not in BITS:
-        return None
-    bits = prod(shape) * BITS[dtype]
-    return bits // 8 if bits % 8 == 0 else None
 
 
 def decode(raw: bytes, dtype: str, shape: tuple[int, ...], *, name: str) -> NDArray[np.float32]:
@@ -108,3 +99,13 @@ def _float8(dtype: str) -> NDArray[np.float32]:
         top = exponent == (1 << exponent_bits) - 1
         value[top] = np.where(mantissa[top] == 0, sign[top] * np.inf, np.nan)
     return value.astype(np.float32)
+
+
+def from_numpy(dtype: np.dtype[np.generic]) -> str:
+    """The name of a NumPy type in safetensors spelling, such as ``F32``; its own if it has none."""
+    letters = {"f": "F", "i": "I", "u": "U", "c": "C"}
+    if dtype.kind == "b":
+        return "BOOL"
+    if dtype.kind not in letters:
+        return dtype.str
+    return f"{letters[dtype.kind]}{dtype.itemsize * 8}"

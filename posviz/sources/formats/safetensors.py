@@ -7,10 +7,11 @@ because the same check must hold for a header that came over the network.
 from __future__ import annotations
 
 import json
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from posviz.errors import SourceError
-from posviz.sources.formats.dtypes import BITS, decode, nbytes
+from posviz.sources.formats.dtypes import BITS, decode
 from posviz.sources.formats.tensors import Entry, TensorFile, damaged
 
 if TYPE_CHECKING:
@@ -38,8 +39,7 @@ def open_safetensors(reader: Reader) -> TensorFile:
     entries = []
     for tensor, fields in header.items():
         dtype, shape, begin, end = _fields(name, tensor, fields)
-        expected = nbytes(dtype, shape)
-        if expected != end - begin:
+        if prod(shape) * BITS[dtype] != 8 * (end - begin):
             raise damaged(
                 name,
                 f"{tensor} is {dtype} of shape {list(shape)}, which is not {end - begin:,} bytes",
@@ -139,7 +139,7 @@ def _fields(name: str, tensor: str, fields: object) -> tuple[str, tuple[int, ...
 
 def _counts(value: object) -> tuple[int, ...] | None:
     """A JSON list of whole numbers from 0 upwards, or None."""
-    if isinstance(value, list) and all(type(item) is int and item >= 0 for item in value):
+    if isinstance(value, list) and {*map(type, value)} <= {int} and min(value, default=0) >= 0:
         return tuple(value)
     return None
 
