@@ -92,6 +92,25 @@ def configure(
     return TrainConfig.from_dict({**_resumable(Path(out)), **given})
 
 
+def summary(last: Progress, out: str | Path) -> dict[str, Any]:
+    """What ``posviz train --json`` prints: the end of a run, with its last snapshot's metrics.
+
+    Parameters
+    ----------
+    last : Progress
+        The last one that :func:`train` gave; it has a snapshot.
+    out : path of the run folder
+    """
+    metrics = dict(last.metrics or {})
+    return {
+        "steps": last.step,
+        "loss": metrics.get("loss"),
+        "seconds": last.seconds,
+        "out": str(out),
+        **metrics,
+    }
+
+
 def train(
     config: TrainConfig,
     out: str | Path,

@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 
 from posviz.errors import TrainingError
 from posviz.training.config import TrainConfig, default_config
-from posviz.training.engine import Progress, configure, train
+from posviz.training.engine import Progress, configure, summary, train
 from posviz.training.huggingface import fill, from_config
 from posviz.training.loop import Trainer, held_out_loss
 from posviz.training.runs import open_run
@@ -54,6 +54,14 @@ def test_a_run_folder_holds_what_the_contract_says(tmp_path: Path) -> None:
     assert run.metrics[-1] == last.metrics
     assert np.array_equal(run.snapshot(), last.snapshot.table)
     assert (last.step, last.steps, last.seconds_left) == (34, 34, 0)
+
+
+def test_the_summary_is_that_of_the_contract(tmp_path: Path) -> None:
+    *_, last = finish(small(), tmp_path)
+    told = summary(last, tmp_path)
+    assert {key: told[key] for key in ("steps", "out")} == {"steps": 34, "out": str(tmp_path)}
+    assert told["seconds"] > 0
+    assert open_run(tmp_path).metrics[-1].items() <= told.items()
 
 
 def test_the_kept_model_has_the_loss_of_the_last_line(tmp_path: Path) -> None:
