@@ -91,6 +91,18 @@ def _npz(reader: Reader) -> TensorFile:
     return open_npz(reader)
 
 
+def _gguf(reader: Reader) -> TensorFile:
+    from posviz.sources.formats.gguf import open_gguf
+
+    return open_gguf(reader)
+
+
+def _hdf5(reader: Reader) -> TensorFile:
+    from posviz.sources.formats.hdf5 import open_hdf5
+
+    return open_hdf5(reader)
+
+
 def _text(reader: Reader) -> TensorFile:
     from posviz.sources.formats.text import open_text
 
@@ -124,6 +136,13 @@ FORMATS: dict[str, Format] = {
         (".npz",),
         lambda head, name: head.startswith(b"PK") and name.endswith(".npz"),
         _npz,
+    ),
+    "gguf": Format("GGUF", (".gguf",), lambda head, name: head.startswith(b"GGUF"), _gguf),
+    "hdf5": Format(
+        "HDF5 weights",
+        (".h5", ".hdf5", ".weights.h5"),
+        lambda head, name: head.startswith(b"\x89HDF\r\n\x1a\n"),
+        _hdf5,
     ),
     "text": Format(
         "Table as text",

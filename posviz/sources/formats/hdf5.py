@@ -1,0 +1,278 @@
+"""HDF5 weight files (Keras, TensorFlow's tf_model.h5), read as data and without the C library.
+
+That library follows links into other files of the machine, and external and virtual
+datasets, whatever file is opened. Here only what lies plainly in this one file is read:
+groups, and contiguous or compact datasets of numbers. Everything else has a name and is not
+followed.
+
+References
+----------
+HDF5 File Format Specification, version 3.0: superblocks 0 to 3, object headers 1 and 2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING
+
+from posviz.errors import SourceError
+from posviz.sources.formats.dtypes import BITS, decode
+from posviz.sources.formats.hdf5_groups import Links, dense_links, symbol_links
+from posviz.sources.formats.hdf5_store import Store
+from posviz.sources.formats.tensors import Entry, TensorFile, counted, damaged
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from posviz.sources.readers import Reader
+
+_MOST_OBJECTS = 100_000
+_MOST_MESSAGES = 10_000
+_MOST_DEPTH = 32
+_DATASPACE, _LINK_INFO, _DATATYPE, _LINK, _EXTERNAL = 0x01, 0x02, 0x03, 0x06, 0x07
+_LAYOUT, _FILTERS, _CONTINUATION, _SYMBOLS = 0x08, 0x0B, 0x10, 0x11
+
+
+@dataclass(frozen=True)
+class _Dataset:
+    """Where the numbers lie: at an offset of the file, or inside the header itself."""
+
+    offset: int
+    data: bytes | None
+    refusal: str | None
+
+
+def open_hdf5(reader: Reader) -> TensorFile:
+    """The datasets of an HDF5 file, by path.
+
+    Raises
+    ------
+    SourceError
+        Damaged, or nested and numerous beyond the bounds.
+    """
+    store, root = _superblock(reader)
+    entries: list[Entry] = []
+    datasets: dict[str, _Dataset] = {}
+    outside = 0
+    seen: set[int] = set()
+    waiting = [("", root, 0)]
+    while waiting:
+        path, address, depth = waiting.pop()
+        if address in seen:
+            continue
+        seen.add(address)
+        if len(seen) > _MOST_OBJECTS or depth > _MOST_DEPTH:
+            raise damaged(reader.name, "it nests or holds too many groups")
+        messages = _messages(store, address)
+        links, elsewhere = _links(store, messages)
+        outside += elsewhere
+        waiting += [
+            (f"{path}/{name}" if path else name, target, depth + 1)
+            for name, target in sorted(links.items(), reverse=True)
+        ]
+        found = _dataset(store, messages)
+        if found is not None:
+            dtype, shape, dataset = found
+            size = prod(shape) * BITS[dtype] // 8
+            entries.append(Entry(path, shape, dtype, size, reader.name))
+            datasets[path] = dataset
+
+    def read_entry(entry: Entry) -> NDArray[np.float32]:
+        dataset = datasets[entry.name]
+        size = entry.nbytes or 0
+        if dataset.refusal is not None:
+            raise SourceError(f"{entry.name} in {reader.name} {dataset.refusal}")
+        raw = dataset.data if dataset.data is not None else reader.read_at(dataset.offset, size)
+        if len(raw) < size:
+            raise damaged(reader.name, f"{entry.name} is shorter than its shape says")
+        return decode(raw[:size], entry.dtype or "", entry.shape or (), name=entry.name)
+
+    said = (
+        (
+            f"{reader.name} holds {counted(outside, 'link')} that may lead out of it; none was followed.",
+        )
+        if outside
+        else ()
+    )
+    return TensorFile("hdf5", tuple(entries), read_entry, warnings=said)
+
+
+def _superblock(reader: Reader) -> tuple[Store, int]:
+    """The widths of addresses, and the address of the root group."""
+    head = reader.read_at(0, min(reader.size, 128))
+    version = head[8] if len(head) > 8 else 255
+    if version in (0, 1) and len(head) >= 96:
+        offset_size, length_size = head[13], head[14]
+        start = 24 + (4 if version == 1 else 0)
+        widths = (offset_size, length_size)
+        root = start + 4 * offset_size + offset_size  # past four addresses and a name offset
+    elif version in (2, 3) and len(head) >= 48:
+        widths = (head[9], head[10])
+        root = 12 + 3 * head[9]
+    else:
+        raise damaged(reader.name, "its HDF5 superblock cannot be read")
+    if widths[0] not in (4, 8) or widths[1] not in (4, 8):
+        raise damaged(reader.name, f"its HDF5 addresses are {widths[0]} bytes wide")
+    store = Store(reader, *widths)
+    return store, int.from_bytes(head[root : root + widths[0]], "little")
+
+
+def _messages(store: Store, address: int) -> list[tuple[int, bytes]]:
+    """The messages of an object header, its continuations followed."""
+    head = store.read(address, 16)
+    if head[:4] == b"OHDR":
+        return _messages_2(store, address)
+    if head[0] != 1:
+        raise damaged(store.name, "an object header cannot be read")
+    found: list[tuple[int, bytes]] = []
+    blocks = [(address + 16, int.from_bytes(head[8:12], "little"))]
+    while blocks:
+        start, length = blocks.pop(0)
+        raw = store.read(start, length)
+        at = 0
+        while at + 8 <= len(raw):
+            kind, size = (
+                int.from_bytes(raw[at : at + 2], "little"),
+                int.from_bytes(raw[at + 2 : at + 4], "little"),
+            )
+            body = raw[at + 8 : at + 8 + size]
+            _take(store, found, blocks, kind, body)
+            at += 8 + size
+    return found
+
+
+def _messages_2(store: Store, address: int) -> list[tuple[int, bytes]]:
+    flags = store.read(address + 4, 2)[1]
+    at = address + 6 + (16 if flags & 0x20 else 0) + (4 if flags & 0x10 else 0)
+    width = 1 << (flags & 3)
+    length = store.number(at, width)
+    head = 6 if flags & 0x04 else 4  # with or without the order of creation
+    found: list[tuple[int, bytes]] = []
+    blocks = [(at + width, length)]
+    first = True
+    while blocks:
+        start, size = blocks.pop(0)
+        if not first:  # a continuation block has a signature and a checksum of its own
+            if store.read(start, 4) != b"OCHK":
+                raise damaged(store.name, "an object header is broken")
+            start, size = start + 4, size - 8
+        first = False
+        raw = store.read(start, max(size, 0))
+        position = 0
+        while position + head <= len(raw):
+            kind = raw[position]
+            length = int.from_bytes(raw[position + 1 : position + 3], "little")
+            body = raw[position + head : position + head + length]
+            _take(store, found, blocks, kind, body)
+            position += head + length
+    return found
+
+
+def _take(
+    store: Store,
+    found: list[tuple[int, bytes]],
+    blocks: list[tuple[int, int]],
+    kind: int,
+    body: bytes,
+) -> None:
+    if kind == _CONTINUATION:
+        blocks.append((store.address(body, 0), store.length(body, store.offset_size)))
+    else:
+        found.append((kind, body))
+    if len(found) + len(blocks) > _MOST_MESSAGES:
+        raise damaged(store.name, "an object header goes on without end")
+
+
+def _links(store: Store, messages: list[tuple[int, bytes]]) -> tuple[Links, int]:
+    """What a group holds, and how many of its links lead out of the file."""
+    links: Links = {}
+    outside = 0
+    for kind, body in messages:
+        if kind == _SYMBOLS:
+            links |= symbol_links(
+                store, store.address(body, 0), store.address(body, store.offset_size)
+            )
+        elif kind == _LINK:
+            name, target = store.link(body)
+            if target is not None:
+                links[name] = target
+            else:
+                outside += 1
+        elif kind == _LINK_INFO:
+            dense, elsewhere = dense_links(store, body)
+            links |= dense
+            outside += elsewhere
+    return links, outside
+
+
+def _dataset(
+    store: Store, messages: list[tuple[int, bytes]]
+) -> tuple[str, tuple[int, ...], _Dataset] | None:
+    """Type, shape and place of a dataset of numbers; None for groups and other contents."""
+    by_kind = dict(reversed(messages))
+    if not {_DATASPACE, _DATATYPE, _LAYOUT} <= by_kind.keys():
+        return None
+    dtype = _dtype(by_kind[_DATATYPE])
+    shape = _shape(store, by_kind[_DATASPACE])
+    if dtype is None or shape is None:
+        return None
+    if _EXTERNAL in by_kind:
+        return (
+            dtype,
+            shape,
+            _Dataset(0, None, "keeps its numbers in another file, which is not opened."),
+        )
+    if _FILTERS in by_kind:
+        return dtype, shape, _Dataset(0, None, "is compressed, which is not read. Save it without.")
+    return dtype, shape, _layout(store, by_kind[_LAYOUT])
+
+
+def _dtype(body: bytes) -> str | None:
+    """Little-endian floats and whole numbers, by their width."""
+    if len(body) < 8:
+        return None
+    kind, flags, size = body[0] & 15, body[1], int.from_bytes(body[4:8], "little")
+    if flags & 1 or size not in (1, 2, 4, 8):
+        return None
+    if kind == 1:
+        if size == 2 and len(body) >= 16 and body[13] == 8:  # eight bits of exponent
+            return "BF16"
+        return {2: "F16", 4: "F32", 8: "F64"}.get(size)
+    if kind == 0:
+        return f"{'I' if flags & 8 else 'U'}{size * 8}"
+    return None
+
+
+def _shape(store: Store, body: bytes) -> tuple[int, ...] | None:
+    if len(body) < 4:
+        return None
+    version, rank = body[0], body[1]
+    start = {1: 8, 2: 4}.get(version)
+    if start is None or len(body) < start + rank * store.length_size:
+        return None
+    return tuple(store.length(body, start + axis * store.length_size) for axis in range(rank))
+
+
+def _layout(store: Store, body: bytes) -> _Dataset:
+    version = body[0] if body else 0
+    if version in (3, 4) and len(body) > 1:
+        kind = body[1]
+        if kind == 0:
+            size = int.from_bytes(body[2:4], "little")
+            return _Dataset(0, body[4 : 4 + size], None)
+        if kind == 1:
+            return _place(store, body, 2)
+        if kind == 3:
+            return _Dataset(0, None, "is put together from other files, which are not opened.")
+    elif version in (1, 2) and len(body) > 8 and body[2] == 1:
+        return _place(store, body, 8)
+    return _Dataset(0, None, "is stored in chunks, which are not read. Save it in one piece.")
+
+
+def _place(store: Store, body: bytes, at: int) -> _Dataset:
+    address = store.address(body, at)
+    if store.is_undefined(address):
+        return _Dataset(0, None, "was never written. Save the weights again.")
+    return _Dataset(address, None, None)
