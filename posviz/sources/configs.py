@@ -99,6 +99,8 @@ def tower(name: str, types: tuple[str, ...] = ()) -> str | None:
     Words of the name decide, the last that speaks; then the closest model type.
     """
     spoken = [part for word in tower_words(name) if (part := _kin(word)) is not None]
+    if name.startswith(("v.", "a.")):  # GGUF's vision and audio towers
+        return "vision" if name[0] == "v" else "audio"
     if spoken:
         return ("text", "vision", "audio")[spoken[-1]]
     parts = [_kin(word) for word in types[:1]]

@@ -9,9 +9,10 @@ from posviz.errors import SourceError
 from posviz.sources import configs, reasons, schemes, shapes, suspects, values
 from posviz.sources.checkpoint import MAX_TABLE_BYTES, Candidate, two_axes
 from posviz.sources.names import is_copy, is_decoder, label
+from posviz.sources.saved import saved
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -49,6 +50,8 @@ class Case:
         Whether files of this format keep the rows that no position uses (GGUF drops them).
     bare : bool
         Whether the file is nothing but an array, which is then the table whatever its name.
+    metadata : mapping
+        Text pairs of the file's header, where posviz writes the layout of a saved table.
     """
 
     entries: Sequence[Entry]
@@ -57,6 +60,7 @@ class Case:
     remote: bool = False
     offset_rows: bool = True
     bare: bool = False
+    metadata: Mapping[str, str] = field(default_factory=dict)
     seen: dict[str, Seen] = field(default_factory=dict)
     suspects: dict[str, Suspect] = field(default_factory=dict)
 
@@ -93,7 +97,7 @@ def investigate(case: Case) -> Findings:
     opens are always looked at, those of the others while that costs little.
     """
     found = suspects.find(case.entries, case.config)
-    if not found and case.bare:
+    if not found and (case.bare or "posviz.kind" in case.metadata):
         arrays = (suspects.examine(entry, case.config) for entry in case.entries)
         found = [suspect for suspect in arrays if suspect is not None]
     if not found:
@@ -108,13 +112,10 @@ def investigate(case: Case) -> Findings:
     best = tables[0]
     seen = case.seen.get(best.parameter)
     warnings = reasons.warnings(ordered[0], best, seen.look if seen else None)
-    side = schemes.side_scheme(case.config) if ordered[0].tower == "vision" else None
-    if side is not None:
-        warnings = (
-            *warnings,
-            f"This table belongs to the vision tower. The language model has none of its own: "
-            f"{schemes.phrase(side)}.",
-        )
+    instead = schemes.beside(case.config) if ordered[0].tower == "vision" else None
+    if instead is not None:
+        said = "This table belongs to the vision tower; the language model has none."
+        warnings = (*warnings, f"{said} {schemes.instead(instead)}")
     return Findings(tuple(tables), best.kind, None, warnings)
 
 
@@ -149,23 +150,21 @@ def assemble(chosen: Candidate, case: Case) -> NDArray[np.float32]:
 def candidate(suspect: Suspect, case: Case) -> Candidate:
     """A suspect as the candidate a person sees."""
     seen = case.seen.get(suspect.parameter)
-    offset, why = _offset(suspect, seen) if case.offset_rows else (0, None)
-    if suspect.combine:
-        size = (suspect.axes[0].n_rows, suspect.axes[1].n_rows)
-        grid, prefix, suffix = (None if _is_sequence(suspect) else size), 0, 0
-    elif suspect.axes[0].grid is not None:
-        grid, prefix, suffix = suspect.axes[0].grid, 0, 0
+    kind = _kind(suspect, seen)
+    before = saved(case.metadata, suspect.n_rows) if len(case.entries) == 1 else None
+    if before is not None:
+        kind, offset, why = before.kind, before.row_offset, "as saved"
+        grid, prefix, suffix = before.grid, before.prefix_rows, before.suffix_rows
     else:
-        grid, prefix, suffix = shapes.grid(
-            suspect.n_rows - offset, suspect.known, suspect.chain, image=suspect.is_image
-        )
+        offset, why = _offset(suspect, seen) if case.offset_rows else (0, None)
+        grid, prefix, suffix = _grid(suspect, offset)
     first = suspect.parts[0]
     plain = Candidate(
         parameter=suspect.parameter,
         file=first.file,
         shape=first.shape or (),
         dtype=first.dtype or "",
-        kind=_kind(suspect, seen),
+        kind=kind,
         n_positions=suspect.n_rows - offset,
         d_model=suspect.d_model,
         row_offset=offset,
@@ -178,6 +177,17 @@ def candidate(suspect: Suspect, case: Case) -> Candidate:
         label=label(suspect.parameter),
     )
     return replace(plain, reason=reasons.reason(suspect, plain, why, seen=seen is not None))
+
+
+def _grid(suspect: Suspect, offset: int) -> tuple[tuple[int, int] | None, int, int]:
+    """The grid of patches, and the rows before and after it."""
+    if suspect.combine:
+        size = (suspect.axes[0].n_rows, suspect.axes[1].n_rows)
+        return (None if _is_sequence(suspect) else size), 0, 0
+    if suspect.axes[0].grid is not None:
+        return suspect.axes[0].grid, 0, 0
+    rows = suspect.n_rows - offset
+    return shapes.grid(rows, suspect.known, suspect.chain, image=suspect.is_image)
 
 
 def _ordered(found: list[Suspect], case: Case) -> list[Suspect]:
@@ -211,6 +221,8 @@ def _rank(suspect: Suspect, seen: Seen | None) -> tuple[object, ...]:
     if seen is not None and len(seen.look.zero_rows) == suspect.n_rows:
         rank = 4
     name = suspect.parts[0].name
+    if name.startswith("step-"):  # snapshots of one table: the last is the trained one
+        return rank, False, False, -int(name.removeprefix("step-"))
     return rank, is_copy(name), is_decoder(name), -suspect.n_rows if rank == 1 else 0
 
 

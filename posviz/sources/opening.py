@@ -74,6 +74,7 @@ def open_files(files: FileSet, origin: Origin, weights: Weights | None = None) -
         remote=files.remote,
         offset_rows=own is None or own.format != "gguf",
         bare=own is not None and own.bare,
+        metadata=own.metadata if own is not None else {},
     )
     found = detective.investigate(case)
     by_name = {entry.name: entry for entry in entries}

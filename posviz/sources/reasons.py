@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _NAMED_ROWS = 5
 
+_LENGTH_KEYS = ("max_position_embeddings", "n_positions", "block_size", "context_length")
+
 _KINDS = {
     "part": "one axis of a pair of tables",
     "box": "coordinates of a layout box, not the order of a sequence",
@@ -108,7 +110,7 @@ def _length(suspect: Suspect, found: Candidate) -> str | None:
     if suspect.combine or found.grid is not None:
         return None
     key, _, stored = (suspect.known.length if suspect.known else "-").partition(":")
-    keys = (key,) if key != "-" else ("max_position_embeddings", "n_positions", "block_size")
+    keys = (key,) if key != "-" else _LENGTH_KEYS
     if key == "-" and (suspect.known is not None or suspect.tower in ("vision", "audio")):
         return None
     said = configs.count(suspect.chain, *keys)

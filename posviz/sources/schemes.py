@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
     from posviz.sources.configs import Config
 
-_SENTENCES = {
-    "rotary": "it turns queries and keys by their position (rotary embeddings, RoPE)",
-    "alibi": "it adds a fixed penalty by distance to the attention scores (ALiBi)",
-    "relative": "it adds a learned bias by distance to the attention scores",
-    "sinusoidal": "it computes fixed sines and cosines instead of storing them",
-    "convolutional": "a convolution over the sequence carries the positions",
-    "none": "it uses no position signal that could be drawn as a table",
+_INSTEAD = {
+    "rotary": "Queries and keys are turned by their position instead (rotary embeddings, RoPE).",
+    "alibi": "Attention scores carry a fixed penalty by distance instead (ALiBi).",
+    "relative": "Attention scores carry a bias by distance instead (relative positions).",
+    "sinusoidal": "Fixed sines and cosines are computed instead of being stored.",
+    "convolutional": "A convolution over the sequence carries the positions instead.",
+    "none": "Nothing in it stands for a position on its own.",
 }
 
 _NAMES = (  # what other tensors in the file give away
@@ -31,8 +31,7 @@ _NAMES = (  # what other tensors in the file give away
     ("convolutional", re.compile(r"pos_conv")),
 )  # fmt: skip
 
-_CONFIG = (
-    ("alibi", ("alibi",)),
+_KEYS = (  # config keys that only such models have
     ("rotary", ("rope_theta", "rope_scaling", "rope_parameters", "rotary_dim", "rotary_pct",
                 "rotary_emb_base", "partial_rotary_factor")),
     ("relative", ("relative_attention_num_buckets", "max_relative_positions")),
@@ -40,63 +39,71 @@ _CONFIG = (
 
 
 def explain(entries: Sequence[Entry], config: Config | None) -> tuple[str, str]:
-    """Why nothing here is a position table: the scheme, and a sentence.
+    """Why nothing here is a position table: the scheme, and a sentence or two.
 
-    The catalogue decides where it knows the model type; then the config; then tensors that
-    give the scheme away. Otherwise the scheme is ``unknown``, and the sentence says only that
-    no table was found.
+    A switch in the config decides; then the catalogue, where it knows the model type or that
+    of the language model inside; then other keys of the config; then tensors that give the
+    scheme away. Otherwise the scheme is ``unknown``, and the sentence says only that no table
+    was found.
     """
-    model_type = configs.model_type(config)
-    found = layouts.scheme(model_type) if model_type else None
-    evidence = _evidence(entries)
-    if found is not None and found.scheme != "unknown":
-        detail = "" if found.detail == found.scheme else f" ({found.detail})"
-        return found.scheme, _sentence(found.scheme, f"{model_type} models keep none", detail)
+    switched = _switched(config)
+    if switched is not None:
+        return switched, _sentence(switched, "this model has none, its config says")
+    for part in reversed(configs.chain(config, "language_model.embed")):
+        model_type = configs.model_type(part)
+        known = layouts.scheme(model_type) if model_type else None
+        if known is not None and known.scheme != "unknown":
+            more = "" if known.detail == known.scheme else f" In the catalogue: {known.detail}."
+            return known.scheme, _sentence(known.scheme, f"{model_type} models have none") + more
     scheme = _from_config(config)
     if scheme is not None:
-        who = f"the config of this {model_type} model" if model_type else "the config"
-        return scheme, _sentence(scheme, f"{who} says there is none", "")
-    if evidence is not None:
-        scheme, entry = evidence
+        return scheme, _sentence(scheme, "this model has none, its config says")
+    found = _evidence(entries)
+    if found is not None:
+        scheme, entry = found
         shape = f" ({shape_text(entry.shape)})" if entry.shape else ""
-        return scheme, _sentence(scheme, f"{entry.name}{shape} shows that there is none", "")
-    return (
-        "unknown",
-        "No position table was found: no tensor has a name that position tables carry.",
-    )
+        return scheme, _sentence(scheme, f"{entry.name}{shape} shows that this model has none")
+    return "unknown", "No position table was found: no tensor has a name that such tables carry."
 
 
-def side_scheme(config: Config | None) -> str | None:
+def beside(config: Config | None) -> str | None:
     """The scheme of the language model whose vision tower holds the only tables, if known."""
-    text = configs.chain(config, "language_model.x")
-    types = [found for part in text if (found := configs.model_type(part))]
-    for model_type in types:
-        known = layouts.scheme(model_type)
-        if known is not None and known.scheme in ("rotary", "alibi", "relative"):
-            return known.scheme
-    return _from_config(text[0]) if text else None
+    inner, *_ = (*configs.chain(config, "language_model.embed"), None)
+    if inner is None or inner is config:
+        return None
+    model_type = configs.model_type(inner)
+    known = layouts.scheme(model_type) if model_type else None
+    if known is not None:
+        return known.scheme if known.scheme in ("rotary", "alibi", "relative") else None
+    return _from_config(inner)
 
 
-def phrase(scheme: str) -> str:
-    """What a scheme does, as a clause about "it"."""
-    return _SENTENCES.get(scheme, "how it knows positions is not known")
+def instead(scheme: str) -> str:
+    """What a scheme does in place of a table, as a sentence."""
+    return _INSTEAD[scheme]
 
 
-def _sentence(scheme: str, why: str, detail: str) -> str:
-    return f"No position table: {why}{detail}; {phrase(scheme)}."
+def _sentence(scheme: str, why: str) -> str:
+    return f"No position table: {why}. {_INSTEAD[scheme]}"
+
+
+def _switched(config: Config | None) -> str | None:
+    """ALiBi or rotary positions that a config switches on for a family that has several."""
+    if not config:
+        return None
+    attention = config.get("attn_config")
+    if config.get("alibi") is True or (isinstance(attention, dict) and attention.get("alibi")):
+        return "alibi"
+    kind = config.get("position_embedding_type")
+    for word in ("rotary", "rope", "alibi"):
+        if isinstance(kind, str) and kind.startswith(word):
+            return "rotary" if word == "rope" else word
+    return None
 
 
 def _from_config(config: Config | None) -> str | None:
-    if not config:
-        return None
-    kind = config.get("position_embedding_type")
-    if isinstance(kind, str):
-        named = {"rotary": "rotary", "rope": "rotary", "alibi": "alibi", "relative": "relative"}
-        for word, scheme in named.items():
-            if kind.startswith(word):
-                return scheme
-    for scheme, keys in _CONFIG:
-        if any(config.get(key) for key in keys):
+    for scheme, keys in _KEYS:
+        if any((config or {}).get(key) for key in keys):
             return scheme
     return None
 

@@ -89,14 +89,11 @@ def open_hdf5(reader: Reader) -> TensorFile:
             raise damaged(reader.name, f"{entry.name} is shorter than its shape says")
         return decode(raw[:size], entry.dtype or "", entry.shape or (), name=entry.name)
 
-    said = (
-        (
-            f"{reader.name} holds {counted(outside, 'link')} that may lead out of it; none was followed.",
-        )
-        if outside
-        else ()
-    )
-    return TensorFile("hdf5", tuple(entries), read_entry, warnings=said)
+    said = []
+    if outside:
+        leading = counted(outside, "link")
+        said.append(f"{reader.name} holds {leading} that may lead out of it; none was followed.")
+    return TensorFile("hdf5", tuple(entries), read_entry, warnings=tuple(said))
 
 
 def _superblock(reader: Reader) -> tuple[Store, int]:
@@ -133,10 +130,8 @@ def _messages(store: Store, address: int) -> list[tuple[int, bytes]]:
         raw = store.read(start, length)
         at = 0
         while at + 8 <= len(raw):
-            kind, size = (
-                int.from_bytes(raw[at : at + 2], "little"),
-                int.from_bytes(raw[at + 2 : at + 4], "little"),
-            )
+            kind = int.from_bytes(raw[at : at + 2], "little")
+            size = int.from_bytes(raw[at + 2 : at + 4], "little")
             body = raw[at + 8 : at + 8 + size]
             _take(store, found, blocks, kind, body)
             at += 8 + size
