@@ -9,7 +9,7 @@ from posviz.figures.theme import LIGHT, SMALL_SIZE, colourscale
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-ROOM = 44
+ROOM = 32
 """Top margin in pixels that a figure leaves for the bar."""
 
 _LENGTH = 150  # pixels

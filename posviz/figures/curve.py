@@ -143,7 +143,7 @@ def curve_3d(
                 "center": {"x": 0, "y": 0, "z": -0.06},
             },
             "annotations": _ends_3d(data),
-            "dragmode": "orbit",
+            "dragmode": "turntable",
         },
     )
     if behind is not None:
@@ -269,7 +269,7 @@ def _ends_2d(figure: go.Figure, data: _Drawn) -> None:
     )  # fmt: skip
     outward = _outward(data.points)
     for row, shift in zip((0, -1), outward, strict=True):
-        _note(figure, data.points[row], str(data.positions[row]), shift, LIGHT.ink)
+        _note(figure, data.points[row], f"{data.positions[row]:,}", shift, LIGHT.ink)
 
 
 def _outward(points: NDArray[np.float64]) -> list[tuple[float, float]]:
@@ -291,7 +291,7 @@ def _ends_3d(data: _Drawn) -> list[dict[str, Any]]:
             "x": float(data.points[row, 0]),
             "y": float(data.points[row, 1]),
             "z": float(data.points[row, 2]),
-            "text": str(data.positions[row]),
+            "text": f"{data.positions[row]:,}",
             "showarrow": False,
             "yshift": 17,
             "font": {"color": LIGHT.ink, "size": 13},

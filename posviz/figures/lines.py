@@ -85,7 +85,7 @@ def add_nulls(
         Where along the axis the first name stands; the next ones step back, so that they do
         not overprint.
     above : bool
-        Above its line, else below.
+        Above its line, else on its right.
     """
     log_x, log_y = (figure.layout[axis].type == "log" for axis in ("xaxis", "yaxis"))
     for index, (name, line) in enumerate((nulls or {}).items()):
@@ -109,7 +109,7 @@ def add_nulls(
             np.log10(own[row]) if log_x else own[row],
             np.log10(values[row]) if log_y else values[row],
             name,
-            yshift=11 if above else -11,
+            **({"yshift": 11} if above else {"xanchor": "left", "xshift": 10, "yshift": -4}),
         )
 
 

@@ -45,6 +45,10 @@ function loadPlotly() {
   return loading;
 }
 
+// Let the browser paint before going on, so that figures appear one by one.
+const breath = () => new Promise((done) => setTimeout(done));
+const idle = () => new Promise((done) => (window.requestIdleCallback ?? setTimeout)(done, { timeout: 1000 }));
+
 // 4 bytes: length of the JSON. The JSON: figure, words, colours. The rest: the raster's cells.
 function unpack(bytes) {
   const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
@@ -119,11 +123,17 @@ class View {
     layout.modebar = { bgcolor: "rgba(0,0,0,0)", color: this.colours["ink-soft"], activecolor: this.colours.accent };
     if (matchMedia("(pointer: coarse)").matches) layout.dragmode = false; // a finger scrolls the page
     this.space = Boolean(layout.scene);
-    this.notes = (this.space ? layout.scene : layout).annotations ?? [];
+    this.words = axisWords(layout, this.space);
     this.walk = given.raster ? [] : walkOf(data);
     this.cursor = null;
-    this.words = axisWords(layout, this.space);
+    this.notes = (this.space ? layout.scene : layout).annotations ?? [];
+    if (this.space) {
+      this.titles = { texts: takeTitles(layout.scene), ranges: SPACE_AXES.map((name) => layout.scene[name].range) };
+      layout.scene.camera.eye = stepBack(layout.scene.camera.eye, this.plot.clientWidth, this.plot.clientHeight);
+      layout.scene.annotations = this.allNotes(this.kept() ?? layout.scene.camera.eye);
+    }
     const first = !this.plot._fullLayout;
+    await (this.space && first ? idle() : breath()); // WebGL takes longest to start: last on a new page
     await Plotly.react(this.plot, data, layout, this.config);
     if (this.closed) return Plotly.purge(this.plot);
     if (first) this.listen(Plotly);
@@ -131,13 +141,25 @@ class View {
     this.refusal.hidden = true;
     this.hint.hidden = !this.space;
     this.paint();
-    await new Promise((done) => setTimeout(done)); // lets the browser put it on the screen
+    await breath();
     this.root.dataset.posvizTheme = dark ? "dark" : "light";
     this.root.dataset.posvizPainted = given.revision;
   }
 
   paint() {
     this.raster.paint(this.plot._fullLayout, this.colours.ink);
+  }
+
+  // The eye of the 3-D camera as the person turned it, if it is kept.
+  kept() {
+    const before = this.plot._fullLayout?.scene;
+    return before && this.plot._fullLayout.uirevision === `kept ${this.resets}` ? before.camera.eye : null;
+  }
+
+  // The figure's own annotations and, in 3-D, the axis titles for this eye.
+  allNotes(eye) {
+    if (!this.space) return this.notes;
+    return [...this.notes, ...placeTitles(this.titles.texts, this.titles.ranges, eye, this.colours["ink-soft"])];
   }
 
   // Whether the zoom kept so far would show nothing of the new figure, or means something else
@@ -185,7 +207,9 @@ class View {
     plot.on("plotly_afterplot", () => this.paint());
     plot.on("plotly_relayouting", () => this.paint());
     plot.on("plotly_relayout", (change) => {
-      if (Object.keys(change).some((name) => name.startsWith("scene.camera"))) this.hint.dataset.seen = "";
+      if (!Object.keys(change).some((name) => name.startsWith("scene.camera"))) return;
+      this.hint.dataset.seen = "";
+      this.write(null);
     });
     plot.on("plotly_doubleclick", () => this.reset());
     plot.on("plotly_hover", ({ points }) => (this.under = points[0]));
@@ -276,9 +300,14 @@ class View {
       ...point.at, text: point.label, showarrow: true, arrowhead: 6, arrowsize: 1, arrowwidth: 1.5, ax: 0, ay: -34,
       arrowcolor: this.colours.ink, font: { color: this.colours.ink }, bgcolor: this.colours.card, borderpad: 3,
     };
-    const path = this.space ? "scene.annotations" : "annotations";
-    window.Plotly.relayout(this.plot, { [path]: note ? [...this.notes, note] : this.notes });
+    this.write(note);
     this.said.textContent = point ? this.describe(point) : "";
+  }
+
+  // Put the annotations on the figure again, with the cursor's beside them if there is one.
+  write(note) {
+    const notes = this.allNotes(this.plot._fullLayout.scene?.camera.eye);
+    window.Plotly.relayout(this.plot, { [this.space ? "scene.annotations" : "annotations"]: note ? [...notes, note] : notes });
   }
 
   describe({ values, position }) {

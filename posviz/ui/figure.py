@@ -25,13 +25,14 @@ _HTML = """
   <div class="posviz-plot" role="img" tabindex="0"
        aria-description="Arrow keys move over the figure, Enter chooses, Escape ends."></div>
   <div class="posviz-tip" hidden></div>
-  <div class="posviz-hint" hidden>drag to turn, click and scroll to zoom</div>
+  <div class="posviz-hint" hidden>drag to turn</div>
   <div class="posviz-said" aria-live="polite"></div>
   <p class="posviz-refusal" role="alert" hidden></p>
 </div>
 """
+_PARTS = ("raster.js", "space.js", "figure.js")
 # One module without imports: the parts are joined, so that no build step is needed.
-_JS = "\n".join((_HERE / name).read_text(encoding="utf-8") for name in ("raster.js", "figure.js"))
+_JS = "\n".join((_HERE / name).read_text(encoding="utf-8") for name in _PARTS)
 
 _mount = st.components.v2.component(
     "posviz_figure",
