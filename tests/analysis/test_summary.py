@@ -182,14 +182,17 @@ def test_small_tables_get_many_draws_and_large_ones_few() -> None:
     assert analyze(table_of(random_normal(1100, 1000))).nulls["gaussian"].repeats == 1
 
 
-def test_a_table_that_is_nothing_but_special_rows_is_refused() -> None:
-    # An ordered table of rows none of which resembles the others cannot be made, so the border
-    # itself is asked: a table whose only rows are kept out one by one.
-    weights = np.zeros((9, 4))
-    weights[4] = 1
+def test_a_table_of_special_rows_only_is_refused() -> None:
+    # Ten long rows that are alike, ninety fresh ones: the ten by their norm, the rest as fresh.
+    weights = np.random.default_rng(0).normal(size=(100, 64)) / 8
+    weights[40:50] = weights[40] * 10
     table = table_of(weights)
-    assert analyze(table, exclude_special=True).rows_used == 1
-    assert issubclass(TableError, Exception)
+    assert len(analyze(table).special_rows) == 100
+    with pytest.raises(TableError) as refusal:
+        analyze(table, exclude_special=True)
+    assert str(refusal.value) == (
+        "made: at least one row must be left; all 100 are special. Keep the special rows."
+    )
 
 
 def test_awkward_tables_give_strict_json(awkward: np.ndarray) -> None:

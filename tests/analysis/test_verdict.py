@@ -15,7 +15,10 @@ PAGES = {"curve", "similarity", "spectrum", "interpolation", "dimensions"}
 
 def said(weights: np.ndarray, *, exclude_special: bool = False, kind: str = "learned") -> list[str]:
     table = PositionTable(weights, "made", Provenance("file", "made"), kind=kind)
-    return [sentence.text for sentence in analyze(table, exclude_special=exclude_special).verdict]
+    return [
+        sentence.text
+        for sentence in analyze(table, exclude_special=exclude_special, null_repeats=5).verdict
+    ]
 
 
 def embedded(*columns: np.ndarray, noise: float = 0.02, d_model: int = 32) -> np.ndarray:
