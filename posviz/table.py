@@ -125,9 +125,7 @@ class PositionTable:
             )
         self._check_grid(raw.shape[0])
         _check_finite(raw, self.name, self.row_offset)
-        frozen = np.array(raw, dtype=np.float32, order="C")  # always a copy: nobody else can write
-        frozen.flags.writeable = False
-        object.__setattr__(self, "raw", frozen)
+        object.__setattr__(self, "raw", _frozen(raw))
 
     def _check_grid(self, stored_rows: int) -> None:
         if self.prefix_rows < 0 or self.suffix_rows < 0:
@@ -194,9 +192,24 @@ class PositionTable:
         return replace(self, raw=raw, provenance=provenance, grid=grid)
 
 
+def _frozen(raw: NDArray[np.generic]) -> Rows:
+    """The numbers as float32 that nobody can write: a copy, unless they lie in a bytes object.
+
+    What was read from a file does, and copying it would take longer than reading it did.
+    """
+    below = raw
+    while isinstance(below, np.ndarray) and not below.flags.writeable and below.base is not None:
+        below = below.base
+    if isinstance(below, bytes) and raw.dtype == np.float32 and raw.flags.c_contiguous:
+        return raw.view()
+    frozen = np.array(raw, dtype=np.float32, order="C")
+    frozen.flags.writeable = False
+    return frozen
+
+
 def _check_finite(raw: NDArray[np.generic], name: str, row_offset: int) -> None:
     with np.errstate(over="ignore"):
-        finite = np.isfinite(raw.astype(np.float32, copy=False)).all(axis=1)
+        finite = np.logical_and.reduce(np.isfinite(raw.astype(np.float32, copy=False)), axis=1)
     if finite.all():
         return
     bad = np.flatnonzero(~finite)

@@ -35,6 +35,23 @@ def test_nobody_can_write_into_a_table() -> None:
         made.weights[0, 0] = 1
 
 
+def test_numbers_that_lie_in_bytes_are_not_copied_and_still_nobody_can_write() -> None:
+    read = np.frombuffer(bytes(32), np.float32).reshape(4, 2)
+    made = table(read)
+    assert np.shares_memory(made.raw, read)
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        made.raw.flags.writeable = True
+
+
+@pytest.mark.parametrize("readable", [bytearray(32), memoryview(bytearray(32))])
+def test_numbers_that_somebody_else_can_write_are_copied(readable) -> None:
+    read = np.frombuffer(readable, np.float32).reshape(4, 2)
+    read.flags.writeable = False
+    made = table(read)
+    readable[:4] = np.float32(7).tobytes()
+    assert np.all(made.raw == 0)
+
+
 def test_equal_tables_share_a_fingerprint_and_others_do_not() -> None:
     raw = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
     changed = raw.copy()
