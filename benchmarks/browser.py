@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 VIEW = {"width": 1360, "height": 960}
 
-# A chart counts as painted when Plotly has drawn a trace and two frames have passed since.
-PAINTED = """() => new Promise(done => {
-  const marks = '.scatterlayer .trace path, .imagelayer image, .heatmaplayer image, canvas';
+# A chart counts as painted when Plotly has drawn a trace, or posviz says that it has painted, and
+# two frames have passed since.
+PAINTED = """() => new Promise((done, failed) => {
+  setTimeout(() => failed(new Error('no chart was painted within a minute')), 60000);
+  const marks = '[data-posviz-painted], .stPlotlyChart .trace path, .stPlotlyChart image';
   const look = () => {
-    const mark = document.querySelector('.js-plotly-plot')?.querySelector(marks);
-    if (mark && mark.getBoundingClientRect().width > 20)
-      requestAnimationFrame(() => requestAnimationFrame(() => done(true)));
+    if (document.querySelector(marks)) requestAnimationFrame(() => requestAnimationFrame(done));
     else requestAnimationFrame(look);
   };
   look();
