@@ -119,9 +119,9 @@ def card(name: str, lines: list[dict[str, Any]], vocabulary_size: int) -> str:
 
 {config.n_layers} layers, {config.n_heads} heads, d = {config.d_model}, {config.n_positions} \
 positions, {vocabulary_size} symbols ([UNK], never trained, stands for any other). Trained for \
-{config.steps} steps of {config.batch_size} sequences with seed {config.seed}, on one thread, with Python \
-{platform.python_version()} and PyTorch {torch.__version__}. All settings are in `config.json`; \
-`python -m posviz.training.demos {name}` makes this folder again.
+{config.steps} steps of {config.batch_size} sequences with seed {config.seed}, on one thread, \
+with Python {platform.python_version()} and PyTorch {torch.__version__}. All settings are in \
+`config.json`; `python -m posviz.training.demos {name}` makes this folder again.
 
 | | step 0 | step {last["step"]} |
 |---|---|---|
