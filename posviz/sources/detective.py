@@ -116,7 +116,8 @@ def investigate(case: Case) -> Findings:
     if instead is not None:
         said = "This table belongs to the vision tower; the language model has none."
         warnings = (*warnings, f"{said} {schemes.instead(instead)}")
-    return Findings(tuple(tables), best.kind, None, warnings)
+    scheme = "none" if best.kind == "random" else best.kind
+    return Findings(tuple(tables), scheme, None, warnings)
 
 
 def by_hand(parameter: str, case: Case) -> Candidate | None:
@@ -151,9 +152,10 @@ def candidate(suspect: Suspect, case: Case) -> Candidate:
     """A suspect as the candidate a person sees."""
     seen = case.seen.get(suspect.parameter)
     kind = _kind(suspect, seen)
+    why: str | None
     before = saved(case.metadata, suspect.n_rows) if len(case.entries) == 1 else None
     if before is not None:
-        kind, offset, why = before.kind, before.row_offset, "as saved"
+        kind, offset, why = before.kind, before.row_offset, None
         grid, prefix, suffix = before.grid, before.prefix_rows, before.suffix_rows
     else:
         offset, why = _offset(suspect, seen) if case.offset_rows else (0, None)
@@ -176,6 +178,9 @@ def candidate(suspect: Suspect, case: Case) -> Candidate:
         combine=suspect.combine,
         label=label(suspect.parameter),
     )
+    if before is not None:
+        said = f"{plain.label} is a table that posviz saved; the header says how its rows lie."
+        return replace(plain, reason=said)
     return replace(plain, reason=reasons.reason(suspect, plain, why, seen=seen is not None))
 
 

@@ -38,9 +38,10 @@ def reason(suspect: Suspect, found: Candidate, offset: str | None, *, seen: bool
     seen : bool
         Whether its numbers were looked at.
     """
+    named = suspect.known is not None or layouts.rule(suspect.parts[0].name) is not None
     if suspect.known is not None:
         said = f"{found.label} is where {suspect.known.family} keeps its positions"
-    elif suspect.combine or layouts.rule(suspect.parts[0].name) is not None:
+    elif named:
         said = f"{found.label} is a name that position tables carry"
     else:
         said = f"{found.label} was named by hand; nothing in its name says position table"
@@ -49,7 +50,7 @@ def reason(suspect: Suspect, found: Candidate, offset: str | None, *, seen: bool
         clauses.append("an averaged copy of the model's own weights")
     if seen and found.kind == "sinusoidal":
         clauses.append("its numbers are fixed sines and cosines, not learned")
-    elif seen:
+    elif seen and named:
         clauses.append("its numbers follow no fixed sinusoid, so they were learned")
     elif found.kind == "sinusoidal":
         clauses.append("models of this kind fill it with fixed sines and cosines")

@@ -109,8 +109,10 @@ def _from_config(config: Config | None) -> str | None:
 
 
 def _evidence(entries: Sequence[Entry]) -> tuple[str, Entry] | None:
+    # One search instead of one a tensor.
+    names = "\n".join(entry.name.replace("\n", " ") for entry in entries)
     for scheme, pattern in _NAMES:
-        for entry in entries:
-            if pattern.search(entry.name):
-                return scheme, entry
+        found = pattern.search(names)
+        if found is not None:
+            return scheme, entries[names.count("\n", 0, found.start())]
     return None

@@ -26,7 +26,7 @@ _SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<
 _STRING, _ARRAY = 8, 9
 _MOST_TEXT = 1 << 20
 _MOST_STRINGS = 4_000_000
-_MOST_TENSORS = 200_000
+_MOST_TENSORS = 100_000
 _MOST_KEYS = 100_000
 _MOST_AXES = 8
 

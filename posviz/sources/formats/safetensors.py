@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from posviz.errors import SourceError
 from posviz.sources.formats.dtypes import BITS, decode
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _LOCAL_LIMIT = 100_000_000  # the limit of the format's own library
 _REMOTE_LIMIT = 25_000_000
+_MOST_TENSORS = 100_000  # the largest released models have fewer in all their files together
+_INT = {int}
 
 
 def open_safetensors(reader: Reader) -> TensorFile:
@@ -39,11 +41,6 @@ def open_safetensors(reader: Reader) -> TensorFile:
     entries = []
     for tensor, fields in header.items():
         dtype, shape, begin, end = _fields(name, tensor, fields)
-        if prod(shape) * BITS[dtype] != 8 * (end - begin):
-            raise damaged(
-                name,
-                f"{tensor} is {dtype} of shape {list(shape)}, which is not {end - begin:,} bytes",
-            )
         spans[tensor] = (begin, end)
         entries.append(Entry(tensor, shape, dtype, end - begin, name))
     _check_cover(reader, spans, start)
@@ -80,10 +77,15 @@ def _header(reader: Reader) -> tuple[dict[str, Any], int]:
             f"{name} is incomplete: its header alone should end at byte {8 + length:,}, and "
             f"the file has {size:,} bytes. Download it again."
         )
-    try:
-        header = json.loads(
-            reader.read_at(8, length), object_pairs_hook=_once, parse_constant=_no_constant
+    raw = reader.read_at(8, length)
+    announced = raw.count(b'"data_offsets"')
+    if announced > _MOST_TENSORS:
+        raise SourceError(
+            f"{name} announces {announced:,} tensors; at most {_MOST_TENSORS:,} are read. Save "
+            f"the position table alone in a file of its own."
         )
+    try:
+        header = json.loads(raw, object_pairs_hook=_once, parse_constant=_no_constant)
     except _RepeatedNameError as err:
         raise damaged(name, f"its header names {err} twice") from err
     except (ValueError, RecursionError) as err:
@@ -124,24 +126,26 @@ def _metadata(name: str, found: object) -> dict[str, str]:
 
 
 def _fields(name: str, tensor: str, fields: object) -> tuple[str, tuple[int, ...], int, int]:
+    """Type, shape and byte range of one header entry, each checked, and against each other."""
     if not isinstance(fields, dict):
         raise damaged(name, f"the header entry of {tensor} is not a JSON object")
-    dtype, shape, offsets = (fields.get(key) for key in ("dtype", "shape", "data_offsets"))
-    if not isinstance(dtype, str) or dtype not in BITS:
+    dtype, shape, span = fields.get("dtype"), fields.get("shape"), fields.get("data_offsets")
+    bits = BITS.get(dtype) if isinstance(dtype, str) else None
+    if bits is None:
         raise SourceError(f"{name}: {tensor} has the unknown type {dtype!r}. Save it as F32.")
-    lengths, span = _counts(shape), _counts(offsets)
-    if lengths is None:
+    if not _are_counts(shape):
         raise damaged(name, f"the shape of {tensor} is {shape!r}")
-    if span is None or len(span) != 2 or span[0] > span[1]:
-        raise damaged(name, f"the byte range of {tensor} is {offsets!r}")
-    return dtype, lengths, span[0], span[1]
+    if not _are_counts(span) or len(span) != 2 or span[0] > span[1]:
+        raise damaged(name, f"the byte range of {tensor} is {span!r}")
+    begin, end = span
+    if prod(shape) * bits != 8 * (end - begin):
+        raise damaged(name, f"{tensor} is {dtype} of shape {shape}, not {end - begin:,} bytes")
+    return str(dtype), tuple(shape), begin, end
 
 
-def _counts(value: object) -> tuple[int, ...] | None:
-    """A JSON list of whole numbers from 0 upwards, or None."""
-    if isinstance(value, list) and {*map(type, value)} <= {int} and min(value, default=0) >= 0:
-        return tuple(value)
-    return None
+def _are_counts(value: object) -> TypeGuard[list[int]]:
+    """Whether a JSON value is a list of whole numbers from 0 upwards (true is no number)."""
+    return isinstance(value, list) and {*map(type, value)} <= _INT and min(value, default=0) >= 0
 
 
 def _check_cover(reader: Reader, spans: dict[str, tuple[int, int]], start: int) -> None:
