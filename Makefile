@@ -48,6 +48,7 @@ clean:  ## remove the environment and everything generated
 # when we may install it, else Playwright's own download.
 browser: $(STAMPS)/test
 	@command -v chromium || command -v chromium-browser || command -v google-chrome \
+	|| command -v google-chrome-stable \
 	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq \
 	     && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium; } \
 	|| $(BIN)/python -m playwright install chromium
@@ -59,6 +60,7 @@ $(STAMPS)/python:
 	@mkdir -p $(STAMPS) && touch $@
 
 $(STAMPS)/run: requirements.txt $(STAMPS)/python
+	@echo "Installing what posviz runs on; this takes a few minutes, once."
 	$(PIP) -r requirements.txt
 	@touch $@
 
