@@ -1,0 +1,67 @@
+"""posviz starts here: the list of pages, the shared table picker, and the one place for errors.
+
+Run it with ``streamlit run app.py``, or ``make run``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from posviz.errors import PosvizError
+from posviz.ui import assets, figure, page, picker
+
+HERE = Path(__file__).parent
+
+
+def listed(address: str, title: str, icon: str, shows: str) -> st.Page:
+    """A page of the menu; its file in ``pages/`` is named like its address.
+
+    Streamlit itself looks for an address there before this file has run for the first time.
+    """
+    return st.Page(
+        page.PAGES / f"{address}.py",
+        title=title,
+        icon=f":material/{icon}:",
+        url_path=address,
+        default=address == page.HOME,
+        help=shows,
+    )
+
+
+PAGES = {
+    "Start": [
+        listed("overview", "Overview", "visibility", "The open table at a glance."),
+    ],
+    "Look": [
+        listed("curve", "Curve", "gesture", "The positions as a curve in two or three components."),
+        listed("similarity", "Similarity", "grid_on", "Which positions look alike, and how far."),
+        listed("spectrum", "Spectrum", "show_chart", "How many dimensions the table needs."),
+    ],
+    "Change": [
+        listed("interpolation", "Interpolation", "expand", "The table at another length."),
+    ],
+}
+
+
+st.set_page_config(
+    page_title="posviz",
+    page_icon=str(page.ICON),
+    layout="wide",
+    initial_sidebar_state="auto",
+)
+st.session_state[page.STARTED] = True
+st.html(page.STYLE.read_text(encoding="utf-8"))
+st.logo(str(page.LOGO), size="large")
+try:
+    assets.ensure_plotly_js(HERE)
+except OSError as error:
+    st.error(str(error), icon=":material/error:")
+chosen = st.navigation(PAGES, expanded=True)
+figure.preload()
+picker.sidebar()
+try:
+    chosen.run()
+except PosvizError as error:
+    st.error(str(error), icon=":material/error:")

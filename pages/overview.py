@@ -1,0 +1,69 @@
+"""The open table at a glance: its curve, who looks like whom, and how many dimensions it needs."""
+
+import streamlit as st
+
+from posviz.figures.curve import curve_3d
+from posviz.figures.heatmap import heatmap
+from posviz.figures.spectrum import spectrum
+from posviz.ui import figure, page, results, tables
+from posviz.ui.format import decimal, percent
+from posviz.ui.page import Number
+
+found = page.question("What does this table look like?")
+table = found.table
+numbers = results.analyse(table, without=page.without())
+gaussian, shuffled = numbers.nulls["gaussian"], numbers.nulls["shuffled"]
+
+headline, *sentences = numbers.verdict
+page.answer(headline.text, *(sentence.text for sentence in sentences))
+page.numbers(
+    Number(
+        percent(results.top_share(numbers, 3)),
+        "of the variance in three components",
+        f"random rows {percent(results.top_share(gaussian, 3))}",
+    ),
+    Number(
+        decimal(numbers.cosine.adjacent_mean),
+        "mean cosine of neighbours",
+        f"shuffled rows {decimal(shuffled.scalars['cosine.adjacent_mean'])}",
+    ),
+    page.usable(numbers),
+)
+wide, narrow = st.columns([5, 4])
+with wide, page.card("The curve of positions"):
+    drawn = results.ordinary(numbers, special=False)
+    picture = curve_3d(
+        numbers.decomposition.scores(3)[drawn],
+        numbers.explained_variance_ratio,
+        numbers.positions[drawn],
+        name=table.name,
+    )
+    figure.show(picture, key="overview-curve", height=560)
+with narrow:
+    with page.card("Which positions look alike"):
+        pairs = results.pairs(table, numbers)
+        picture = heatmap(
+            pairs.values, limits=(-1, 1), n_positions=table.n_positions, name=table.name
+        )
+        figure.show(picture, key="overview-pairs", height=280)
+    with page.card("How many dimensions it needs"):
+        picture = spectrum(
+            numbers.singular_values,
+            nulls={"random rows": gaussian.draws[0].singular_values},
+            holds=results.holds(numbers),
+            name=table.name,
+        )
+        figure.show(picture, key="overview-spectrum", height=220)
+page.provenance(
+    found,
+    "curve and spectrum centred, cosine not",
+    results.rows_said(numbers),
+    page.not_drawn(numbers, drawn),
+)
+with page.section("What the numbers say"):
+    for sentence in numbers.verdict:
+        st.markdown(f"- {sentence.text}")
+with page.section("All numbers"):
+    tables.special(numbers)
+    tables.numbers(numbers)
+tables.method("explained_variance_ratio", "cosine.adjacent_mean", "usable_length")

@@ -1,0 +1,83 @@
+"""Who looks like whom: every pair of positions, and similarity by offset."""
+
+import streamlit as st
+
+from posviz.analysis.similarity import METRICS
+from posviz.figures.heatmap import heatmap
+from posviz.figures.offsets import offset_profile
+from posviz.ui import figure, page, results, tables
+from posviz.ui.format import decimal
+from posviz.ui.page import Number
+
+VIEWS = {"pairs": "All pairs", "offset": "By offset"}
+
+found = page.question("Which positions look alike?")
+table = found.table
+numbers = results.analyse(table, without=page.without())
+shuffled = numbers.nulls["shuffled"].scalars
+page.answer_from(numbers, "similarity")
+
+left, right = st.columns([1, 2])
+view = left.segmented_control(
+    "Show", list(VIEWS), default="pairs", required=True, format_func=VIEWS.get,
+    key="view", bind="query-params",
+)  # fmt: skip
+key = right.segmented_control(
+    "Similarity", list(METRICS), default="cosine", required=True,
+    format_func=lambda key: METRICS[key].label, key="metric", bind="query-params",
+)  # fmt: skip
+metric = METRICS[key]
+cosine, toeplitz = (
+    ("cosine_centred", "toeplitz_r2_centred") if metric.centred else ("cosine", "toeplitz_r2")
+)
+measured = numbers.cosine_centred if metric.centred else numbers.cosine
+centred = "centred" if metric.centred else "not centred"
+
+page.numbers(
+    Number(
+        decimal(measured.adjacent_mean),
+        f"mean cosine of neighbours, {centred}",
+        f"shuffled rows {decimal(shuffled[f'{cosine}.adjacent_mean'])}",
+    ),
+    Number(
+        decimal(getattr(numbers, toeplitz)),
+        f"Toeplitz share, {centred}",
+        f"shuffled rows {decimal(shuffled[toeplitz])}",
+    ),
+    Number(
+        decimal(measured.min),
+        f"smallest cosine, {centred}",
+        f"shuffled rows {decimal(shuffled[f'{cosine}.min'])}",
+    ),
+)
+facts = [f"{metric.label.lower()}, {centred}", results.rows_said(numbers)]
+with page.card():
+    if view == "pairs":
+        pairs = results.pairs(table, numbers, key)
+        limits = tuple(
+            value if limit is None else limit
+            for limit, value in zip(metric.limits, (pairs.low, pairs.high), strict=True)
+        )
+        picture = heatmap(
+            pairs.values, limits=limits, diverging=metric.diverging, label=metric.label.lower(),
+            n_positions=table.n_positions, name=table.name,
+        )  # fmt: skip
+        shown = figure.show(picture, key="pairs", height=640)
+        if pairs.factor > 1:
+            facts.append(f"each cell the mean of {pairs.factor} × {pairs.factor} pairs")
+        if shown.cell:
+            value = results.exact(table, numbers, key, shown.cell)
+            st.caption(
+                f"{metric.label} of {shown.cell[0]} and {shown.cell[1]}: {decimal(value, digits=6)}"
+            )
+    else:
+        profile = results.by_offset(table, numbers, key)
+        picture = offset_profile(
+            profile, nulls=results.null_offsets(numbers, key), label=metric.label.lower(),
+            name=table.name,
+        )  # fmt: skip
+        figure.show(picture, key="by-offset", height=480)
+page.provenance(found, *facts)
+with page.section("All numbers"):
+    tables.numbers(numbers, "cosine", "cosine_centred", "toeplitz")
+tables.method("cosine.adjacent_mean", "toeplitz_r2", "cosine.min", "cosine.by_offset")

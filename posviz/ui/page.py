@@ -1,0 +1,149 @@
+"""The calm frame of every page: a question, its answer, one figure, at most three numbers.
+
+A page asks (:func:`question`), answers in two sentences (:func:`answer`), puts up to three
+numbers each beside a null (:func:`numbers`), draws (:func:`card`, :func:`provenance`), and
+keeps the rest in closed sections (:func:`section`) that the Expert switch opens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from posviz.ui import opened
+from posviz.ui.format import count, listed, literal
+from posviz.ui.picker import EXPERT, WITHOUT
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from posviz.analysis.summary import Analysis
+    from posviz.ui.opened import Opened
+
+STARTED = "_app_started"
+PAGES = Path(__file__).parents[2] / "pages"
+HOME = "overview"
+STYLE = Path(__file__).with_name("page.css")
+ICON = STYLE.with_name("icon.png")
+LOGO = STYLE.with_name("logo.svg")
+MOST_NUMBERS = 3
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number at first sight: its value, what it is, and the same of a null model."""
+
+    value: str
+    what: str
+    null: str
+    help: str | None = None
+
+
+def question(text: str) -> Opened:
+    """Start a page with its question and return the open table.
+
+    The first visit to a fresh server finds the app not started where it asks for a page's own
+    address; then this starts it, and the page runs again in its place.
+    """
+    if not st.session_state.get(STARTED):
+        _start_the_app()
+    st.title(text, anchor=False)
+    found = opened.current()
+    if reason := opened.trouble():
+        st.error(literal(reason), icon=":material/error:")
+    for warning in found.warnings:
+        st.warning(literal(warning), icon=":material/info:")
+    return found
+
+
+def _start_the_app() -> None:
+    # Until st.navigation has been called once in a process, Streamlit looks into pages/ itself
+    # and runs the file that is named like the address, without app.py. So files are named like
+    # addresses (an address that it cannot find there gets a dialog, "Page not found"), and the
+    # first call of st.navigation, with those very pages, hands the process over to app.py.
+    files = sorted(PAGES.glob("*.py"))
+    st.navigation([st.Page(file, default=file.stem == HOME) for file in files], position="hidden")
+    st.rerun()
+
+
+def without() -> bool:
+    """Whether the visitor left special rows out."""
+    return bool(st.session_state.get(WITHOUT))
+
+
+def expert() -> bool:
+    """Whether the visitor asked for everything to stand open."""
+    return bool(st.session_state.get(EXPERT))
+
+
+def answer(headline: str, *sentences: str) -> None:
+    """Answer the question: a bold headline, then at most two sentences that read the figure."""
+    with st.container(key="answer"):
+        st.markdown(f"**{headline}** {' '.join(sentences[:2])}")
+
+
+def answer_from(numbers: Analysis, address: str) -> None:
+    """Answer with what the verdict says of the page at ``address``."""
+    said = [sentence.text for sentence in numbers.verdict if sentence.page == address]
+    said = said or [numbers.verdict[0].text]
+    answer(said[0], *said[1:])
+
+
+def numbers(*shown: Number) -> None:
+    """At most three numbers, each beside its null."""
+    assert len(shown) <= MOST_NUMBERS, "more numbers belong in the section All numbers"
+    # Not st.metric: it waits for the chart library, seconds after all else stands on the page.
+    for place, (column, number) in enumerate(zip(st.columns(len(shown)), shown, strict=True)):
+        with column.container(border=True, key=f"number-{place}"):
+            st.markdown(f"**{number.value}**", help=number.help)
+            st.caption(number.what)
+            st.caption(number.null)
+
+
+def usable(of: Analysis) -> Number:
+    """How many positions look trained, and which do not."""
+    failing = of.usable.failing
+    which = f"not {listed(failing, most=3)}" if failing else "all of them"
+    return Number(
+        count(of.usable.length),
+        "positions look trained",
+        which if of.usable.length is not None else "rows do not resemble neighbours",
+        help=of.usable.rule,
+    )
+
+
+@contextmanager
+def card(title: str | None = None) -> Iterator[None]:
+    """A figure's place on the page, with a short title."""
+    with st.container(border=True):
+        if title:
+            st.markdown(f"**{title}**")
+        yield
+
+
+def provenance(found: Opened, *facts: str) -> None:
+    """The quiet line under a figure: where the numbers come from, what was centred and dropped."""
+    said = (found.table.provenance.line(), *facts)
+    with st.container(key="provenance"):
+        st.caption(" · ".join(literal(fact) for fact in said if fact))
+
+
+def not_drawn(of: Analysis, drawn: NDArray[np.intp]) -> str:
+    """Which of the rows used the curve leaves out, for the line under it."""
+    gone = np.delete(of.positions, drawn).tolist()
+    if not gone:
+        return ""
+    return f"{'row' if len(gone) == 1 else 'rows'} {listed(gone)} not drawn"
+
+
+@contextmanager
+def section(title: str) -> Iterator[None]:
+    """A part of the page that is closed at first sight, open for experts."""
+    with st.expander(title, expanded=expert()):
+        yield

@@ -1,0 +1,134 @@
+"""The sidebar: which table is open, how to open another, and what every page should do with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from posviz.sources import PRESETS
+from posviz.ui import opened, results
+from posviz.ui.format import count, listed, literal
+
+if TYPE_CHECKING:
+    from posviz.ui.opened import Opened
+
+TABLE, PARAMETER, WITHOUT, EXPERT = "table", "parameter", "without", "expert"
+DEMOS = ("demo:gpt-mini", "demo:bert-mini")
+UPLOAD_MB = 1024  # the same as server.maxUploadSize in .streamlit/config.toml
+ENDINGS = ["safetensors", "bin", "pt", "pth", "ckpt", "npy", "json"]
+
+
+def sidebar() -> Opened:
+    """Draw the sidebar and return the table that all pages show."""
+    with st.sidebar:
+        card = st.container(key="open-table", border=True)
+        chosen = _table_picker()
+        _open_another()
+        found = opened.choose(chosen, st.session_state.get(PARAMETER))
+        _tables_of(found)
+        with card:
+            st.markdown(f"**{literal(found.table.name)}**")
+            st.caption(describe(found))
+        _without_special_rows(found)
+        st.toggle(
+            "Expert",
+            key=EXPERT,
+            bind="query-params",
+            help="Opens every section: all numbers, settings and methods.",
+        )
+    return found
+
+
+def describe(found: Opened) -> str:
+    """Size and kind in a few words: ``1,024 positions × 768 · learned``."""
+    table = found.table
+    offset = f" · first row {table.row_offset}" if table.row_offset else ""
+    grid = f" · grid {table.grid[0]} × {table.grid[1]}" if table.grid else ""
+    size = f"{count(table.n_positions)} positions × {count(table.d_model)}"
+    return f"{size} · {table.kind}{offset}{grid}"
+
+
+def _table_picker() -> str | None:
+    session = st.session_state
+    options = [*opened.uploads(), *DEMOS, *PRESETS, *_references()]
+    asked = session.get(TABLE) or st.query_params.get(TABLE)
+    if asked and asked not in options:
+        options.insert(0, asked)
+    return st.selectbox(
+        "Table",
+        options,
+        index=options.index(opened.DEFAULT),
+        key=TABLE,
+        bind="query-params",
+        accept_new_options=True,
+        placeholder="A name, hub:OWNER/NAME or a path",
+        help=(
+            "Pick one, or type your own: a Hub model as `hub:OWNER/NAME` (only the table's "
+            "bytes are fetched), a path on this machine, `sinusoidal:LxD` or `random:LxD:SEED`."
+        ),
+    )
+
+
+def _references() -> tuple[str, str]:
+    """Generated tables of the size that was last open, to hold the open one against."""
+    last = st.session_state.get("_open")
+    rows, width = (last.table.n_positions, last.table.d_model) if last else (1024, 768)
+    return f"sinusoidal:{rows}x{width}", f"random:{rows}x{width}"
+
+
+def _open_another() -> None:
+    with st.popover("Upload a checkpoint", width="stretch"):
+        turn = st.session_state.setdefault("_upload_turn", 0)
+        st.file_uploader(
+            "A checkpoint, or its table alone",
+            type=ENDINGS,
+            accept_multiple_files=True,
+            max_upload_size=UPLOAD_MB,
+            key=f"upload-{turn}",
+            on_change=_take_upload,
+            help="Add its config.json too, and every shard if there are several.",
+        )
+        st.caption(
+            f"Up to {UPLOAD_MB:,} MB; only the table is kept. For a larger model, type its path "
+            f"or `hub:OWNER/NAME` in the box above."
+        )
+
+
+def _take_upload() -> None:
+    session = st.session_state
+    files = session.get(f"upload-{session['_upload_turn']}") or []
+    if not files:
+        return
+    ref = opened.take_upload({file.name: file for file in files})
+    session["_upload_turn"] += 1  # a fresh uploader: the server lets go of the files
+    if ref is not None:
+        session[TABLE] = ref
+        session[PARAMETER] = None
+
+
+def _tables_of(found: Opened) -> None:
+    names = [table.parameter for table in found.tables]
+    if len(names) < 2:
+        return
+    reasons = {table.parameter: table.reason for table in found.tables}
+    st.selectbox(
+        f"{len(names)} tables in this file",
+        names,
+        key=PARAMETER,
+        bind="query-params",
+        help="\n\n".join(f"`{name}`: {reason}" for name, reason in reasons.items()),
+    )
+
+
+def _without_special_rows(found: Opened) -> None:
+    special = results.special(found.table)
+    if not special:
+        return
+    positions = [row.position for row in special]
+    st.toggle(
+        f"Leave out {'row' if len(positions) == 1 else 'rows'} {listed(positions, most=3)}",
+        key=WITHOUT,
+        bind="query-params",
+        help="\n\n".join(f"Position {row.position}: {row.reason}" for row in special[:12]),
+    )

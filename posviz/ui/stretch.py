@@ -1,0 +1,212 @@
+"""What the interpolation page shows of one stretched table: computed once a choice, then kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from posviz.analysis.decomposition import spectrum
+from posviz.analysis.similarity import OffsetProfile, Pooled, offset_profile, pooled_similarity
+from posviz.interpolation import METHODS, Geometry, extend, geometry, holdout
+from posviz.ui import results
+from posviz.ui.format import decimal, listed
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from posviz.table import PositionTable
+
+KEPT = 48  # stretched tables: a slider goes back and forth
+SPECIAL = "special"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a person chose to do to a table.
+
+    ``size`` is the new length, or (height, width) for a table with a grid; the rest are the
+    arguments of :func:`posviz.interpolation.extend`.
+    """
+
+    size: int | tuple[int, int]
+    method: str
+    grid: str
+    keep: str
+
+
+@dataclass(frozen=True, eq=False)
+class Stretched:
+    """A stretched table and what the page says of it.
+
+    Parameters
+    ----------
+    table : PositionTable
+    kept : tuple of int
+        Old positions put back unchanged.
+    before, after : Geometry
+        Of the whole table, before and after.
+    curve : array of shape (n_positions, 3)
+        The new rows on the *original* table's principal axes, so that the two curves compare.
+    """
+
+    table: PositionTable
+    kept: tuple[int, ...]
+    before: Geometry
+    after: Geometry
+    curve: NDArray[np.float64]
+
+
+def stretched(table: PositionTable, choice: Choice) -> Stretched:
+    """Do what was chosen; raises SettingError where it cannot be done."""
+    return _stretched(table.fingerprint, choice, table)
+
+
+def rebuilt(table: PositionTable) -> dict[str, float]:
+    """Relative error of rebuilding hidden rows, by resampling method, special rows left out."""
+    return _rebuilt(table.fingerprint, table)
+
+
+def pairs(table: PositionTable) -> Pooled:
+    """Cosine of all pairs of a table, small enough to paint."""
+    return _pairs(table.fingerprint, table)
+
+
+def profile(table: PositionTable) -> OffsetProfile:
+    """Cosine by offset of a table."""
+    return _profile(table.fingerprint, table)
+
+
+def singular_values(table: PositionTable) -> NDArray[np.float64]:
+    """The centred spectrum of a table."""
+    return _spectrum(table.fingerprint, table)
+
+
+def said(table: PositionTable, new: Stretched, choice: Choice) -> tuple[str, ...]:
+    """What was done, in a headline and up to two sentences made from the numbers."""
+    method = METHODS[choice.method]
+    old, length = table.n_positions, new.table.n_positions
+    headline = f"{method.label}, {old:,} to {length:,} positions."
+    if length == old:
+        return headline, "The table's own length gives the table back, bit for bit."
+    if method.family == "append":
+        if length < old:
+            return (
+                headline,
+                f"Positions {length:,} and later are cut off; the others are as they were.",
+            )
+        return (
+            headline,
+            f"Positions 0 to {old - 1:,} are as they were, so short texts read the same; the "
+            f"{length - old:,} new rows come after them.",
+            f"Centred Toeplitz share {decimal(new.after.toeplitz_r2_centred)}, before "
+            f"{decimal(new.before.toeplitz_r2_centred)}.",
+        )
+    return (
+        headline,
+        f"Every row moves: the median step is {decimal(new.after.step_median)}, before "
+        f"{decimal(new.before.step_median)}.",
+        *_stretch_law(table, new),
+    )
+
+
+def _stretch_law(table: PositionTable, new: Stretched) -> tuple[str, ...]:
+    old, length = table.n_positions, new.table.n_positions
+    if table.grid is not None or min(old, length) < 16:
+        return ()
+    offset = max(length // 32, 1)
+    before, after = profile(table).mean, profile(new.table).mean
+    source = offset * (old - 1) / (length - 1)
+    expected = float(np.interp(source, np.arange(len(before)), before))
+    return (
+        f"Cosine at offset {offset} is {decimal(float(after[offset]))}; the stretch law expects "
+        f"that of {source:.3g} in the old table, {decimal(expected)}.",
+    )
+
+
+def best(errors: Mapping[str, float]) -> str:
+    """The method that rebuilds hidden rows best on this table, with its error."""
+    if not errors:
+        return "not known for this table"
+    key = min(errors, key=lambda method: errors[method])
+    return f"{METHODS[key].label.lower()} {decimal(errors[key])}"
+
+
+def kept_said(new: Stretched) -> str:
+    """Which rows were put back unchanged, for the line under the figure."""
+    return f"kept {listed(new.kept)}" if new.kept else ""
+
+
+def law(table: PositionTable, choice: Choice, length: int) -> NDArray[np.float64] | None:
+    """Cosine by offset that the stretch law predicts: old m(k) read at k (L - 1) / (L' - 1).
+
+    None for methods that append and for grids: there is no such law for them.
+    """
+    if METHODS[choice.method].family == "append" or table.grid is not None:
+        return None
+    old = profile(table).mean
+    places = np.arange(length) * (table.n_positions - 1) / max(length - 1, 1)
+    predicted: NDArray[np.float64] = np.interp(places, np.arange(len(old)), old)
+    return predicted
+
+
+def profiles(
+    table: PositionTable, new: Stretched, choice: Choice
+) -> dict[str, NDArray[np.float64]]:
+    """What the new cosine by offset is held against: the old one, and the stretch law."""
+    length = new.table.n_positions
+    shown = {"before": profile(table).mean[:length]}
+    predicted = law(table, choice, length)
+    return shown if predicted is None else {**shown, "stretch law": predicted}
+
+
+@st.cache_resource(max_entries=KEPT, show_spinner=False)
+def _stretched(fingerprint: str, choice: Choice, _table: PositionTable) -> Stretched:
+    size = choice.size
+    done = extend(
+        _table,
+        size if isinstance(size, int) else None,
+        method=choice.method,
+        grid=choice.grid,
+        keep=choice.keep,
+        grid_size=None if isinstance(size, int) else size,
+    )
+    whole = results.analyse(_table, without=False).decomposition
+    axes = whole.axes[:3]
+    return Stretched(
+        table=done.table,
+        kept=done.kept,
+        before=_geometry(fingerprint, _table),
+        after=geometry(done.table.weights),
+        curve=(done.table.weights.astype(np.float64) - whole.mean) @ axes.T,
+    )
+
+
+@st.cache_resource(max_entries=results.TABLES, show_spinner=False)
+def _geometry(fingerprint: str, _table: PositionTable) -> Geometry:
+    return geometry(_table.weights)
+
+
+@st.cache_resource(max_entries=results.TABLES, show_spinner=False)
+def _rebuilt(fingerprint: str, _table: PositionTable) -> dict[str, float]:
+    if _table.grid is not None:
+        return {}  # every second patch of a picture is not every second row
+    return holdout(_table.weights, exclude=[row.position for row in results.special(_table)])
+
+
+@st.cache_resource(max_entries=KEPT, show_spinner=False)
+def _pairs(fingerprint: str, _table: PositionTable) -> Pooled:
+    return pooled_similarity(_table.weights, "cosine", results.PAINTED)
+
+
+@st.cache_resource(max_entries=KEPT, show_spinner=False)
+def _profile(fingerprint: str, _table: PositionTable) -> OffsetProfile:
+    return offset_profile(_table.weights)
+
+
+@st.cache_resource(max_entries=KEPT, show_spinner=False)
+def _spectrum(fingerprint: str, _table: PositionTable) -> NDArray[np.float64]:
+    return spectrum(_table.weights)

@@ -1,0 +1,124 @@
+"""The sections *All numbers* and *Method*: every number with its nulls, and what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+import streamlit as st
+from posviz.analysis.definitions import DEFINITIONS
+
+from posviz.interpolation import METHODS, Geometry
+from posviz.ui import page
+from posviz.ui.format import ABSENT, count, decimal, literal, percent
+
+if TYPE_CHECKING:
+    from posviz.analysis.summary import Analysis
+
+NULLS = {"gaussian": "random rows", "shuffled": "shuffled rows", "sinusoidal": "sinusoidal"}
+
+
+def numbers(of: Analysis, *prefixes: str) -> None:
+    """Every number whose dotted name starts with one of ``prefixes`` (all without any).
+
+    Each stands beside the median of its nulls.
+    """
+    own = of.scalars()
+    rows = [
+        (_label(name), _value(own[name]), *(_value(of.nulls[key].scalars[name]) for key in NULLS))
+        for name in own
+        if not prefixes or name.startswith(prefixes)
+    ]
+    _table(("", "this table", *NULLS.values()), rows)
+
+
+def components(of: Analysis, most: int = 10) -> None:
+    """Share of each leading component, beside those of its nulls."""
+    ratios = {"this table": of.explained_variance_ratio} | {
+        label: of.nulls[key].draws[0].explained_variance_ratio for key, label in NULLS.items()
+    }
+    if of.explained_variance_ratio is None:
+        return
+    rows = [
+        (
+            f"component {k + 1}",
+            *(
+                percent(float(ratio[k])) if ratio is not None else ABSENT
+                for ratio in ratios.values()
+            ),
+        )
+        for k in range(min(most, of.decomposition.rank))
+    ]
+    _table(("share of the variance", *ratios), rows)
+
+
+def helix(of: Analysis) -> None:
+    """The curve read as a helix: turns, radius, and the component that runs along position."""
+    found = of.helix
+    axis = ABSENT if found.axis_component is None else str(found.axis_component)
+    rows = [
+        (_label("helix.turns"), decimal(found.turns, digits=2)),
+        (_label("helix.radius"), decimal(found.radius)),
+        (_label("helix.axis_component"), axis),
+    ]
+    _table(("read as a helix", "this table"), rows)
+
+
+def power(of: Analysis) -> None:
+    """The strongest periods along position."""
+    if of.power:
+        rows = [(f"{line.period:.3g} positions", percent(line.share)) for line in of.power]
+        _table(("period", "share of the power"), rows)
+
+
+def special(of: Analysis) -> None:
+    """Rows unlike the rest, each with its reason."""
+    if of.special_rows:
+        rows = [(count(row.position), decimal(row.norm), row.reason) for row in of.special_rows]
+        _table(("special position", "norm", "why"), rows[:40])
+
+
+def geometry(before: Geometry, after: Geometry) -> None:
+    """What a change of length did to the table."""
+    rows = [
+        (_label(name), decimal(getattr(before, name)), decimal(getattr(after, name)))
+        for name in vars(before)
+    ]
+    _table(("", "before", "after"), rows)
+
+
+def rebuilt(errors: Mapping[str, float]) -> None:
+    """Hold-out error by method, best first."""
+    if errors:
+        best = sorted(errors.items(), key=lambda item: item[1])
+        rows = [(METHODS[key].label, decimal(error)) for key, error in best]
+        _table(("method", _label("holdout")), rows)
+
+
+def method(*names: str) -> None:
+    """The closed section that defines numbers of a page, from the one registry."""
+    with page.section("Method"):
+        for name in names:
+            one = DEFINITIONS[name]
+            st.markdown(f"**{one.label}.** {one.formula}")
+            st.caption(
+                f"{one.centred} · range {one.range} · random: {one.random} · "
+                f"sinusoidal: {one.sinusoidal} · trained: {one.trained} · {one.source}"
+            )
+
+
+def _label(name: str) -> str:
+    return DEFINITIONS[name].label
+
+
+def _value(value: float | int | None) -> str:
+    return count(value) if isinstance(value, int) else decimal(value, digits=4)
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
+    """A Markdown table: it can be read aloud, copied and printed, and costs no library."""
+    head = list(head)
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    text = ("| " + " | ".join(cell if line is lines[1] else literal(cell) for cell in line) + " |"
+            for line in lines)  # fmt: skip
+    st.markdown("\n".join(text))

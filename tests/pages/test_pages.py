@@ -1,0 +1,119 @@
+"""Every page of the menu, walked without a browser; a new page is covered the day it appears."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+PROJECT = Path(__file__).resolve().parents[2]
+PAGES = sorted(path.name for path in (PROJECT / "pages").glob("*.py"))
+TABLES = ("demo:gpt-mini", "demo:bert-mini", "sinusoidal:40x12", "random:9x300")
+
+
+def run(page: str = "", **query: str) -> AppTest:
+    """The app on one page, as its address with this query would open it."""
+    app = AppTest.from_file(str(PROJECT / "app.py"), default_timeout=90)
+    for name, value in query.items():
+        app.query_params[name] = value
+    app.run()
+    if page:
+        app.switch_page(f"pages/{page}").run()
+    return app
+
+
+def said(app: AppTest) -> str:
+    """All words on the page."""
+    return "\n".join(str(element.value) for element in (*app.markdown, *app.caption, *app.title))
+
+
+@pytest.mark.parametrize("ref", TABLES)
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_asks_draws_and_names_its_source(page: str, ref: str) -> None:
+    app = run(page, table=ref)
+    assert not app.exception
+    assert not app.error
+    assert app.title[0].value.endswith("?")
+    assert app.get("bidi_component"), "no figure"
+    assert ref in said(app).replace("\\", "")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_experts_get_every_section_open(page: str) -> None:
+    closed, opened = run(page), run(page, expert="true")
+    assert not any(section.proto.expanded for section in closed.expander)
+    assert opened.expander
+    assert all(section.proto.expanded for section in opened.expander)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_an_unknown_name_is_explained_and_the_page_goes_on(page: str) -> None:
+    app = run(page, table="no-such-model-anywhere")
+    assert not app.exception
+    assert len(app.error) == 1
+    assert "no-such-model-anywhere" in app.error[0].value.replace("\\", "")
+    assert app.get("bidi_component")
+
+
+def test_what_was_open_stays_open_when_another_cannot_be_opened() -> None:
+    app = run("curve.py", table="demo:bert-mini")
+    app.selectbox(key="table").set_value("/no/such/file.safetensors").run()
+    assert not app.exception
+    assert app.error[0].value.replace("\\", "").endswith("Still showing demo:bert-mini.")
+    assert "demo:bert-mini" in said(app).replace("\\", "")
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_tiny_tables_are_shown_or_explained(page: str, rows: int, tmp_path: Path) -> None:
+    np.save(tmp_path / "tiny.npy", np.arange(4.0 * rows).reshape(rows, 4))
+    app = run(page, table=str(tmp_path / "tiny.npy"))
+    assert not app.exception
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_constant_tables_are_shown_or_explained(page: str, value: float, tmp_path: Path) -> None:
+    np.save(tmp_path / "constant.npy", np.full((16, 8), value))
+    app = run(page, table=str(tmp_path / "constant.npy"))
+    assert not app.exception
+
+
+def test_two_visits_do_not_see_each_other() -> None:
+    first, second = run(table="demo:bert-mini"), run(table="random:30x20")
+    first.run()
+    assert "demo:bert-mini" in said(first)
+    assert "demo:bert-mini" not in said(second)
+
+
+def test_every_page_is_in_the_menu_under_the_name_of_its_file() -> None:
+    """Streamlit looks for an address among the file names before the app has run once."""
+    app = ast.parse((PROJECT / "app.py").read_text(encoding="utf-8"))
+    calls = [node for node in ast.walk(app) if isinstance(node, ast.Call)]
+    listed = [
+        node.args[0].value
+        for node in calls
+        if isinstance(node.func, ast.Name) and node.func.id == "listed"
+    ]
+    assert sorted(f"{address}.py" for address in listed) == PAGES
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_loads_no_heavy_library_before_it_is_used(page: str) -> None:
+    code = (
+        "import sys; from streamlit.testing.v1 import AppTest;"
+        f"app = AppTest.from_file('app.py', default_timeout=90); app.run();"
+        f"app.switch_page('pages/{page}').run();"
+        "assert not app.exception, app.exception;"
+        "print([m for m in ('torch', 'transformers', 'sklearn', 'huggingface_hub')"
+        " if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout.strip() == "[]", done.stdout + done.stderr
