@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,6 +91,18 @@ class Measures:
             "roughness": self.roughness,
             "turning_cosine": self.turning_cosine,
         }
+
+
+def nested(scalars: Scalars) -> dict[str, Any]:
+    """Dotted names as a dict of dicts, the shape they have in JSON."""
+    groups: dict[str, Any] = {}
+    for name, value in scalars.items():
+        group, _, part = name.partition(".")
+        if part:
+            groups.setdefault(group, {})[part] = value
+        else:
+            groups[group] = value
+    return groups
 
 
 def measure(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posviz.analysis.decomposition import Decomposition, EffectiveRank, decompose
-from posviz.analysis.measures import Cosine, Measures, Norms, Scalars, measure
+from posviz.analysis.measures import Cosine, Measures, Norms, Scalars, measure, nested
 from posviz.analysis.nulls import NULLS, Null
 from posviz.analysis.special import SpecialRow, Usable, special_rows, usable_length
 from posviz.analysis.verdict import Sentence, verdict
@@ -240,20 +240,9 @@ def _percentile(draws: tuple[Measures, ...], percent: float) -> Scalars:
 
 
 def _null_dict(null: NullSummary) -> dict[str, Any]:
-    nested: dict[str, Any] = {"repeats": null.repeats, "seed": null.seed, **_nested(null.scalars)}
-    nested["power"] = _plain(null.draws[0].power)
-    return nested | {"low": _nested(null.low), "high": _nested(null.high)}
-
-
-def _nested(scalars: Scalars) -> dict[str, Any]:
-    nested: dict[str, Any] = {}
-    for name, value in scalars.items():
-        group, _, part = name.partition(".")
-        if part:
-            nested.setdefault(group, {})[part] = value
-        else:
-            nested[group] = value
-    return nested
+    summary: dict[str, Any] = {"repeats": null.repeats, "seed": null.seed, **nested(null.scalars)}
+    summary["power"] = _plain(null.draws[0].power)
+    return summary | {"low": nested(null.low), "high": nested(null.high)}
 
 
 def _plain(value: Any) -> Any:

@@ -150,6 +150,80 @@ def helix(decomposition: Decomposition) -> Helix:
     )
 
 
+@dataclass(frozen=True)
+class HelixFit:
+    """The steady circle closest to the first two components.
+
+    Parameters
+    ----------
+    period : float
+        Positions for one turn.
+    phase : float
+        Angle at position 0, in radians.
+    amplitude : float
+        Radius in the units of the weights.
+    r2 : float
+        Share of the two components' variance that the circle explains, in [0, 1].
+    axis_slope : float
+        Change of the axis component per position, from a straight line through it.
+    axis_r2 : float
+        Share of that component's variance that the line explains, in [0, 1].
+    """
+
+    period: float
+    phase: float
+    amplitude: float
+    r2: float
+    axis_slope: float
+    axis_r2: float
+
+
+def helix_fit(decomposition: Decomposition) -> HelixFit | None:
+    """Fit z(p) = A exp(i (w p + phase)) to PC1 + i PC2, and a line to the axis component.
+
+    The frequency is the peak of the Fourier transform of z, found to a thousandth of a bin; both
+    senses of turning are looked at. None where the table has fewer than two components or eight
+    rows.
+    """
+    found = helix(decomposition)
+    if found.turns is None or found.axis_component is None or decomposition.n_rows < 8:
+        return None
+    scores = decomposition.scores(max(2, found.axis_component))
+    z = scores[:, 0] + 1j * scores[:, 1]
+    n_rows = len(z)
+    position = np.arange(n_rows)
+    frequency = _peak(z)
+    turned = (z * np.exp(-2j * np.pi * frequency * position)).mean()
+    rest = np.square(np.abs(z - turned * np.exp(2j * np.pi * frequency * position))).sum()
+    axis = scores[:, found.axis_component - 1]
+    slope, level = np.polyfit(position, axis, 1)
+    off_line = np.square(axis - slope * position - level).sum()
+    return HelixFit(
+        period=float(1 / abs(frequency)),
+        phase=float(np.angle(turned)),
+        amplitude=float(np.abs(turned)),
+        r2=float(np.clip(1 - rest / np.square(np.abs(z)).sum(), 0.0, 1.0)),
+        axis_slope=float(slope),
+        axis_r2=float(np.clip(1 - off_line / np.square(axis).sum(), 0.0, 1.0)),
+    )
+
+
+def _peak(z: NDArray[np.complex128]) -> float:
+    """Frequency, in turns per position and not zero, at which |sum z exp(-i w p)| is largest."""
+    n_rows, position = len(z), np.arange(len(z))
+    padded = 8 * n_rows
+    sizes = np.abs(np.fft.fft(z, padded))
+    sizes[0] = 0.0
+    best = np.fft.fftfreq(padded)[int(sizes.argmax())]
+    width = 1 / padded
+    for _ in range(3):  # each pass looks ten times closer
+        near = best + width * np.linspace(-1, 1, 21)
+        near = near[near != 0]
+        sums = np.abs(np.exp(-2j * np.pi * np.outer(near, position)) @ z)
+        best, width = near[int(sums.argmax())], width / 10
+    return float(best)
+
+
 def _axis(scores: Float64) -> tuple[int | None, float | None]:
     n_rows, k = scores.shape
     if k == 0 or n_rows < 3:

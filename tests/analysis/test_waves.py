@@ -5,7 +5,13 @@ import pytest
 
 from posviz.analysis.decomposition import decompose
 from posviz.analysis.references import random_normal
-from posviz.analysis.waves import helix, power_lines, power_spectrum, rank_correlation
+from posviz.analysis.waves import (
+    helix,
+    helix_fit,
+    power_lines,
+    power_spectrum,
+    rank_correlation,
+)
 
 END = 2  # rows that the spectrum drops at each end
 
@@ -91,6 +97,35 @@ def test_a_line_has_an_axis_and_no_turns() -> None:
     assert abs(found.axis_correlation or 0) == pytest.approx(1)
 
 
+def test_a_steady_helix_is_fitted_exactly() -> None:
+    position = np.arange(300)
+    angle = 2 * np.pi * position / 43.7
+    curve = np.stack([2 * np.cos(angle), 2 * np.sin(angle), 0.005 * position], axis=1)
+    found = helix_fit(decompose(curve))
+    assert found is not None
+    assert found.period == pytest.approx(43.7, rel=1e-3)
+    assert found.amplitude == pytest.approx(2, rel=1e-2)
+    assert found.r2 > 0.99
+    assert abs(found.axis_slope) == pytest.approx(0.005, rel=0.02)
+    assert found.axis_r2 > 0.95
+
+
+def test_the_fit_reads_backwards_as_forwards() -> None:
+    circle = wave(100, 7)
+    there, back = helix_fit(decompose(circle)), helix_fit(decompose(circle[::-1]))
+    assert there is not None
+    assert back is not None
+    for name in ("period", "amplitude", "r2"):
+        assert getattr(there, name) == pytest.approx(getattr(back, name), rel=1e-6)
+
+
+def test_no_circle_fits_independent_rows() -> None:
+    found = helix_fit(decompose(random_normal(300, 40)))
+    assert found is not None
+    assert found.r2 < 0.1
+    assert found.axis_r2 < 0.1
+
+
 def test_rank_correlation_is_that_of_scipy() -> None:
     from scipy.stats import spearmanr
 
@@ -110,3 +145,5 @@ def test_awkward_tables_have_finite_waves(awkward: np.ndarray) -> None:
     found = helix(decompose(awkward))
     for value in (found.turns, found.radius, found.radius_spread, found.axis_correlation):
         assert value is None or np.isfinite(value)
+    fit = helix_fit(decompose(awkward))
+    assert fit is None or all(np.isfinite(value) for value in vars(fit).values())

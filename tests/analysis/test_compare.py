@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from posviz.analysis.compare import align, cka, compare, principal_angles
+from posviz.analysis.decomposition import decompose
+from posviz.analysis.references import random_normal, sinusoidal
+from posviz.table import PositionTable, Provenance
+
+
+def table_of(weights: np.ndarray) -> PositionTable:
+    return PositionTable(weights, "made", Provenance("file", "made"))
+
+
+def walk(n_rows: int = 60, d_model: int = 5, seed: int = 0) -> np.ndarray:
+    return np.cumsum(np.random.default_rng(seed).normal(size=(n_rows, d_model)), axis=0)
+
+
+def rotation(d_model: int) -> np.ndarray:
+    return np.linalg.qr(np.random.default_rng(9).normal(size=(d_model, d_model)))[0]
+
+
+def test_a_table_is_like_itself_rotated_scaled_and_shifted() -> None:
+    weights = walk()
+    for other in (weights, 3 * weights @ rotation(5) + 7, -weights):
+        found = compare(table_of(weights), table_of(other))
+        assert found.cka == pytest.approx(1, abs=1e-6)
+        assert found.procrustes == pytest.approx(0, abs=1e-6)
+
+
+def test_more_dimensions_of_nothing_change_nothing() -> None:
+    weights = walk()
+    padded = np.hstack([weights, np.zeros((60, 3))]) @ rotation(8)
+    found = compare(table_of(weights), table_of(padded))
+    assert found.cka == pytest.approx(1, abs=1e-6)
+    assert found.procrustes == pytest.approx(0, abs=1e-6)
+    assert found.principal_angles is None
+
+
+def test_comparing_is_symmetric() -> None:
+    first, second = table_of(walk()), table_of(walk(70, 4, seed=1))
+    there, back = compare(first, second), compare(second, first)
+    assert there.cka == pytest.approx(back.cka)
+    assert there.procrustes == pytest.approx(back.procrustes)
+    assert (there.rows_compared, there.a, there.b) == (60, back.b, back.a)
+
+
+def test_cka_is_its_definition() -> None:
+    x, y = walk(), walk(60, 3, seed=1)
+    xc, yc = x - x.mean(axis=0), y - y.mean(axis=0)
+    norm = np.linalg.norm
+    expected = norm(xc.T @ yc) ** 2 / (norm(xc.T @ xc) * norm(yc.T @ yc))
+    assert cka(x, y) == pytest.approx(expected)
+    assert compare(table_of(x), table_of(y)).cka == pytest.approx(expected, abs=1e-6)
+
+
+def test_procrustes_is_that_of_scipy() -> None:
+    from scipy.spatial import procrustes
+
+    x, y = walk(), walk(60, 5, seed=1)
+    assert align(x, y).residual == pytest.approx(procrustes(x, y)[2])
+
+
+def test_the_aligned_shape_is_the_rotated_one_nearest_to_the_first() -> None:
+    x, y = walk(), walk(60, 3, seed=1)
+    found = align(x, y)
+    assert found.aligned.shape == found.reference.shape == (60, 5)
+    spread = np.square(found.reference).sum()
+    apart = np.square(found.aligned - found.reference).sum()
+    assert apart / spread == pytest.approx(found.residual)
+    generator = np.random.default_rng(0)
+    for _ in range(20):
+        other = found.aligned @ np.linalg.qr(generator.normal(size=(5, 5)))[0]
+        assert np.square(other - found.reference).sum() >= apart
+
+
+def test_principal_angles_are_those_of_scipy() -> None:
+    from scipy.linalg import subspace_angles
+
+    first, second = decompose(random_normal(30, 12)), decompose(random_normal(30, 12, seed=1))
+    expected = np.degrees(np.sort(subspace_angles(first.axes[:4].T, second.axes[:4].T)))
+    found = principal_angles(first, second, k=4)
+    assert found is not None
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_the_null_tells_likeness_from_few_rows() -> None:
+    # Fewer rows than dimensions: CKA of two unrelated tables is high, and the null says so.
+    apart = compare(table_of(random_normal(20, 200)), table_of(random_normal(20, 200, seed=1)))
+    assert apart.cka is not None
+    assert apart.cka_null is not None
+    assert apart.cka > 0.5
+    assert apart.cka < apart.cka_null + 0.05
+    related = compare(table_of(sinusoidal(60, 16)), table_of(sinusoidal(60, 40)))
+    assert related.cka is not None
+    assert related.cka_null is not None
+    assert related.cka > related.cka_null + 0.3
+
+
+def test_the_null_is_the_share_of_shuffled_rows() -> None:
+    x, y = walk(), walk(60, 3, seed=1)
+    found = compare(table_of(x), table_of(y), repeats=30, seed=4)
+    rng = np.random.default_rng(4)
+    values = [cka(x, rng.permutation(y)) for _ in range(30)]
+    assert found.cka_null == pytest.approx(np.percentile(values, 95), abs=1e-6)
+
+
+@pytest.mark.parametrize("other", ["awkward", "walk"])
+def test_awkward_tables_give_strict_json(awkward: np.ndarray, other: str) -> None:
+    second = awkward[::-1] if other == "awkward" else walk(10, 3)
+    found = compare(table_of(awkward), table_of(second), repeats=3)
+    data = json.loads(json.dumps(found.as_dict(), allow_nan=False))
+    assert data.keys() >= {"cka", "procrustes", "principal_angles", "rows_compared", "a", "b"}
+    for name in ("cka", "procrustes"):
+        assert data[name] is None or -1e-9 <= data[name] <= 1 + 1e-9
