@@ -223,6 +223,8 @@ def two_axes(entries: tuple[Entry, ...]) -> str:
         for entry in entries
         if entry.shape is not None and len([n for n in entry.shape if n > 1]) == 2
     ]
+    if not entries:
+        return "The file holds 0 tensors."
     if not flat:
         return f"None of its {counted(len(entries), 'tensor')} has two axes."
     return f"Tensors with two axes: {listed(flat)}. Name one to open it by hand."

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import http.server
 import json
 import re
 import struct
 import threading
+import time
+import tracemalloc
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import unquote
 
 import numpy as np
 import pytest
 
+from posviz import sources
+from posviz.errors import PosvizError
 from posviz.sources import Access
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 CODES = {
@@ -282,3 +285,73 @@ def rows() -> Callable[..., np.ndarray]:
     """A function (*shape) that draws numbers which look like no sinusoid."""
     rng = np.random.default_rng(5)
     return lambda *shape: rng.normal(0, 0.02, shape).astype(np.float32)
+
+
+class Bounded:
+    """Runs something and checks what hostile input must never cost: two seconds, 200 MB.
+
+    Time is that of the processor, and the better of two runs: other work on the machine makes
+    it grow.
+    """
+
+    seconds = 2.0
+    nbytes = 200 << 20
+
+    def __call__(self, run: Callable[[], object]) -> object:
+        start = time.process_time()
+        try:
+            return run()
+        finally:
+            if time.process_time() - start >= self.seconds:
+                start = time.process_time()
+                with contextlib.suppress(PosvizError):
+                    run()
+                assert time.process_time() - start < self.seconds
+
+    def memory(self, run: Callable[[], object]) -> None:
+        """The same again, watched: what is allocated at once stays small."""
+        tracemalloc.start()
+        try:
+            with contextlib.suppress(PosvizError):
+                run()
+            assert tracemalloc.get_traced_memory()[1] < self.nbytes
+        finally:
+            tracemalloc.stop()
+
+
+@pytest.fixture
+def bounded() -> Bounded:
+    return Bounded()
+
+
+@pytest.fixture
+def refused(tmp_path: Path, bounded: Bounded) -> Callable[[str, bytes], str]:
+    """A function (file name, content) that gives the one sentence of the refusal.
+
+    The file is opened from disk and as an upload, in bounded time and memory; both must say
+    the same.
+    """
+
+    def refused(name: str, content: bytes) -> str:
+        path = tmp_path / "hostile" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content)
+        with pytest.raises(PosvizError) as local:
+            bounded(lambda: sources.open(str(path)).table())
+        with pytest.raises(PosvizError) as upload:
+            bounded(lambda: sources.open_upload({name: content}).table())
+        if len(content) < 1 << 20:  # watching a million small allocations takes very long
+            bounded.memory(lambda: sources.open(str(path)).table())
+        sentence = str(local.value)
+        assert sentence == str(upload.value)
+        assert sentence.endswith(".")
+        assert "\n" not in sentence
+        return sentence
+
+    return refused
+
+
+@pytest.fixture
+def data() -> Path:
+    """Small files that other programs wrote (tests/sources/data/README.md says which)."""
+    return Path(__file__).parent / "data"

@@ -15,76 +15,19 @@ from __future__ import annotations
 
 import io
 import pickletools
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from posviz.sources.formats.inert import Global, Inert, Storage, as_key, call, storage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 MAX_BYTES = 64 << 20
-_MAX_OPCODES = 1_000_000
-_MAX_AXES = 16
-
-_STORAGES = {
-    "FloatStorage": "F32", "HalfStorage": "F16", "BFloat16Storage": "BF16",
-    "DoubleStorage": "F64", "LongStorage": "I64", "IntStorage": "I32", "ShortStorage": "I16",
-    "CharStorage": "I8", "ByteStorage": "U8", "BoolStorage": "BOOL", "UntypedStorage": "U8",
-    "ComplexFloatStorage": "C64", "ComplexDoubleStorage": "C128",
-}  # fmt: skip
-_DTYPES = {
-    "float32": "F32", "float16": "F16", "bfloat16": "BF16", "float64": "F64", "int64": "I64",
-    "int32": "I32", "int16": "I16", "int8": "I8", "uint8": "U8", "uint16": "U16", "uint32": "U32",
-    "uint64": "U64", "bool": "BOOL", "complex64": "C64", "complex128": "C128",
-    "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2",
-    "float8_e4m3fnuz": "F8_E4M3FNUZ", "float8_e5m2fnuz": "F8_E5M2FNUZ",
-}  # fmt: skip
-_TENSORS = {"_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3"}
-_PARAMETERS = {"_rebuild_parameter", "_rebuild_parameter_with_state"}
+_MAX_OPCODES = 750_000  # some 25,000 tensors
 
 
 class PickleError(Exception):
     """The stream is no pickle, is cut short, or goes beyond the bounds; text says which."""
-
-
-@dataclass(frozen=True)
-class Global:
-    """The name of a class or function; never looked up."""
-
-    module: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.module}.{self.name}"
-
-
-@dataclass(eq=False)
-class Inert:
-    """An object that was not built: what it would have been made of."""
-
-    maker: object
-    arguments: object
-    state: object = None
-    items: list[object] = field(default_factory=list)
-    mapping: dict[str, object] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Storage:
-    """A block of numbers outside the pickle: its key, stored type and number of elements."""
-
-    key: str
-    dtype: str | None
-    count: int
-
-
-@dataclass(frozen=True)
-class View:
-    """A tensor as a view of a storage; offset and strides count elements."""
-
-    storage: Storage
-    offset: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
 
 
 class _Machine:
@@ -102,15 +45,12 @@ class _Machine:
         self.stack = self.below.pop()
         return items
 
-    def run(self, name: str, argument: Any) -> None:
-        _OPCODES[name](self, argument)
-
     def set_item(self, key: object, value: object) -> None:
         target = self.stack[-1]
         if isinstance(target, dict):
-            target[_key(key)] = value
+            target[as_key(key)] = value
         elif isinstance(target, Inert):
-            target.mapping[_key(key)] = value
+            target.mapping[as_key(key)] = value
         else:
             raise PickleError("it sets an item of something that has none")
 
@@ -122,34 +62,6 @@ class _Machine:
             target.items.extend(items)
         else:
             raise PickleError("it appends to something that is no list")
-
-    def persistent(self, identity: Any) -> object:
-        """A storage, from torch's (``"storage"``, type, key, place, count) tuples."""
-        if not isinstance(identity, tuple) or not identity:
-            return Inert("persistent", identity)
-        kind = _text(identity[0])
-        if kind == "module" and len(identity) > 1:  # a class with its source text
-            return identity[1]
-        if kind != "storage" or len(identity) < 5:
-            return Inert("persistent", identity)
-        made_of, key, _, count = identity[1:5]
-        key = _text(key)
-        if not isinstance(made_of, Global) or not isinstance(key, str) or not _is_count(count):
-            raise PickleError("it describes a storage that makes no sense")
-        return self.storages.setdefault(key, Storage(key, _STORAGES.get(made_of.name), count))
-
-    def call(self, maker: Any, arguments: Any) -> object:
-        """The result of a call, where it is one of the few that describe data."""
-        if isinstance(maker, Global) and isinstance(arguments, tuple):
-            if maker.module == "torch._utils" and maker.name in _TENSORS:
-                return _view(maker.name, arguments) or Inert(maker, arguments)
-            if maker.module == "torch._utils" and maker.name in _PARAMETERS and arguments:
-                return arguments[0]
-            if maker == Global("torch._tensor", "_rebuild_from_type_v2") and len(arguments) == 4:
-                return self.call(arguments[0], arguments[2])
-            if maker == Global("collections", "OrderedDict"):
-                return _ordered(arguments)
-        return Inert(maker, arguments)
 
 
 def interpret(data: bytes, start: int = 0) -> tuple[object, int, dict[str, Storage]]:
@@ -179,59 +91,10 @@ def interpret(data: bytes, start: int = 0) -> tuple[object, int, dict[str, Stora
                 raise PickleError(f"it has more than {_MAX_OPCODES:,} steps")
             if opcode.name == "STOP":
                 return machine.stack.pop(), stream.tell(), machine.storages
-            machine.run(opcode.name, argument)
+            _OPCODES[opcode.name](machine, argument)
     except (ValueError, LookupError, AttributeError, OverflowError) as err:
         raise PickleError("it is cut short or no pickle") from err
     raise PickleError("it has no end")
-
-
-def _text(value: Any) -> Any:
-    return value.decode("latin-1") if isinstance(value, bytes) else value
-
-
-def _key(key: object) -> str:
-    if isinstance(key, (str, bytes)):
-        return str(_text(key))
-    if isinstance(key, (int, float)) or key is None:
-        return str(key)
-    return f"<{type(key).__name__}>"
-
-
-def _is_count(value: object) -> bool:
-    return type(value) is int and 0 <= value < 1 << 62
-
-
-def _counts(value: object) -> tuple[int, ...] | None:
-    if isinstance(value, Inert) and isinstance(value.arguments, tuple) and value.arguments:
-        value = value.arguments[0]  # torch.Size((L, d))
-    if isinstance(value, (tuple, list)) and len(value) <= _MAX_AXES and all(map(_is_count, value)):
-        return tuple(value)
-    return None
-
-
-def _view(maker: str, arguments: tuple[Any, ...]) -> View | None:
-    if len(arguments) < 4:
-        return None
-    storage, offset = arguments[:2]
-    shape, strides = _counts(arguments[2]), _counts(arguments[3])
-    if not isinstance(storage, Storage) or not _is_count(offset) or shape is None:
-        return None
-    if strides is None or len(strides) != len(shape):
-        return None
-    if maker == "_rebuild_tensor_v3":  # types that have no storage class of their own
-        named = [part for part in arguments[4:] if isinstance(part, Global)]
-        dtype = next((_DTYPES.get(part.name) for part in named if part.module == "torch"), None)
-        storage = Storage(storage.key, dtype, storage.count)
-    return View(storage, offset, shape, strides)
-
-
-def _ordered(arguments: tuple[Any, ...]) -> dict[str, object]:
-    pairs = arguments[0] if arguments and isinstance(arguments[0], list) else []
-    return {
-        _key(pair[0]): pair[1]
-        for pair in pairs
-        if isinstance(pair, (tuple, list)) and len(pair) == 2
-    }
 
 
 def _pushes_argument(machine: _Machine, argument: Any) -> None:
@@ -270,13 +133,18 @@ def _memoize(machine: _Machine, _: Any) -> None:
     machine.memo[len(machine.memo)] = machine.stack[-1]
 
 
-def _short_tuple(length: int) -> Callable[[_Machine, Any], None]:
-    def run(machine: _Machine, _: Any) -> None:
-        if len(machine.stack) < length:
-            raise PickleError("it takes more than it has put down")
-        machine.stack[-length:] = [tuple(machine.stack[-length:])]
+def _tuple_1(machine: _Machine, _: Any) -> None:
+    machine.stack[-1] = (machine.stack[-1],)
 
-    return run
+
+def _tuple_2(machine: _Machine, _: Any) -> None:
+    second = machine.stack.pop()
+    machine.stack[-1] = (machine.stack[-1], second)
+
+
+def _tuple_3(machine: _Machine, _: Any) -> None:
+    third, second = machine.stack.pop(), machine.stack.pop()
+    machine.stack[-1] = (machine.stack[-1], second, third)
 
 
 def _collected(make: Callable[[list[Any]], object]) -> Callable[[_Machine, Any], None]:
@@ -288,7 +156,7 @@ def _collected(make: Callable[[list[Any]], object]) -> Callable[[_Machine, Any],
 
 
 def _as_dict(items: list[Any]) -> dict[str, Any]:
-    return {_key(key): value for key, value in zip(items[::2], items[1::2], strict=True)}
+    return {as_key(key): value for key, value in zip(items[::2], items[1::2], strict=True)}
 
 
 def _set_item(machine: _Machine, _: Any) -> None:
@@ -326,7 +194,7 @@ def _stack_global(machine: _Machine, _: Any) -> None:
 
 def _reduce(machine: _Machine, _: Any) -> None:
     arguments, maker = machine.stack.pop(), machine.stack.pop()
-    machine.stack.append(machine.call(maker, arguments))
+    machine.stack.append(call(maker, arguments))
 
 
 def _new_with_keywords(machine: _Machine, _: Any) -> None:
@@ -352,7 +220,10 @@ def _build(machine: _Machine, _: Any) -> None:
 
 
 def _persistent(machine: _Machine, _: Any) -> None:
-    machine.stack.append(machine.persistent(machine.stack.pop()))
+    found = storage(machine.stack.pop())
+    if isinstance(found, Storage):
+        found = machine.storages.setdefault(found.key, found)
+    machine.stack.append(found)
 
 
 def _persistent_text(machine: _Machine, argument: Any) -> None:
@@ -377,7 +248,7 @@ _OPCODES: dict[str, Callable[[_Machine, Any], None]] = {
     "DUP": lambda machine, _: machine.stack.append(machine.stack[-1]),
     "LIST": _collected(list), "TUPLE": _collected(tuple), "FROZENSET": _collected(list),
     "DICT": _collected(_as_dict),
-    "TUPLE1": _short_tuple(1), "TUPLE2": _short_tuple(2), "TUPLE3": _short_tuple(3),
+    "TUPLE1": _tuple_1, "TUPLE2": _tuple_2, "TUPLE3": _tuple_3,
     "GET": _get, "BINGET": _get, "LONG_BINGET": _get,
     "PUT": _put, "BINPUT": _put, "LONG_BINPUT": _put, "MEMOIZE": _memoize,
     "SETITEM": _set_item, "SETITEMS": _set_items,

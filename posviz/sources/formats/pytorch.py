@@ -15,15 +15,8 @@ import numpy as np
 from posviz.errors import SourceError
 from posviz.sources.formats import zips
 from posviz.sources.formats.dtypes import BITS, decode
-from posviz.sources.formats.pickles import (
-    MAX_BYTES,
-    Global,
-    Inert,
-    PickleError,
-    Storage,
-    View,
-    interpret,
-)
+from posviz.sources.formats.inert import Global, Inert, Storage, View
+from posviz.sources.formats.pickles import MAX_BYTES, PickleError, interpret
 from posviz.sources.formats.tensors import Entry, TensorFile, damaged
 
 if TYPE_CHECKING:
