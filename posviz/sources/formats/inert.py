@@ -112,7 +112,8 @@ def _text(value: Any) -> Any:
     return value.decode("latin-1") if isinstance(value, bytes) else value
 
 
-def asas_key(key: object) -> str:
+def as_key(key: object) -> str:
+    """A dictionary key as text: a deeply shared tuple would take exponential time to hash."""
     if isinstance(key, (str, bytes)):
         return str(_text(key))
     if isinstance(key, (int, float)) or key is None:
