@@ -73,7 +73,8 @@ class View {
     [this.plot, this.tip, this.hint, this.said] = ["plot", "tip", "hint", "said"].map(part);
     this.raster = new Raster(part("raster"));
     this.refusal = part("refusal");
-    this.resets = 0; // part of uirevision: a new number lets go of camera and zoom
+    this.resets = 0; // part of uirevision: a new number makes Plotly forget camera and zoom
+    this.zoomed = this.turned = false; // by the person
     this.cursor = null; // index into the walk of a line figure
     this.config = {
       displaylogo: false,
@@ -118,7 +119,7 @@ class View {
       this.raster.load(given.raster, given.cells, recolour(given.raster?.palette, swap));
     }
     [this.loaded, this.dark] = [given, dark];
-    if (this.lost(layout)) this.resets += 1;
+    if (this.lost(layout)) this.forget();
     layout.uirevision = `kept ${this.resets}`;
     layout.modebar = { bgcolor: "rgba(0,0,0,0)", color: this.colours["ink-soft"], activecolor: this.colours.accent };
     if (matchMedia("(pointer: coarse)").matches) layout.dragmode = false; // a finger scrolls the page
@@ -130,10 +131,12 @@ class View {
     if (this.space) {
       this.titles = { texts: takeTitles(layout.scene), ranges: SPACE_AXES.map((name) => layout.scene[name].range) };
       layout.scene.camera.eye = stepBack(layout.scene.camera.eye, this.plot.clientWidth, this.plot.clientHeight);
-      layout.scene.annotations = this.allNotes(this.kept() ?? layout.scene.camera.eye);
     }
+    this.keep(layout);
+    if (this.space) layout.scene.annotations = this.allNotes(layout.scene.camera.eye);
     const first = !this.plot._fullLayout;
     await (this.space && first ? idle() : breath()); // WebGL takes longest to start: last on a new page
+    this.unbind();
     await Plotly.react(this.plot, data, layout, this.config);
     if (this.closed) return Plotly.purge(this.plot);
     if (first) this.listen(Plotly);
@@ -150,10 +153,25 @@ class View {
     this.raster.paint(this.plot._fullLayout, this.colours.ink);
   }
 
-  // The eye of the 3-D camera as the person turned it, if it is kept.
-  kept() {
-    const before = this.plot._fullLayout?.scene;
-    return before && this.plot._fullLayout.uirevision === `kept ${this.resets}` ? before.camera.eye : null;
+  // Put the person's camera and zoom into a new layout. Plotly's uirevision alone keeps them only
+  // where the new layout asks for the very same range as the old one did.
+  keep(layout) {
+    const before = this.plot._fullLayout;
+    if (this.turned && before?.scene && this.space) layout.scene.camera = structuredClone(this.plot.layout.scene.camera);
+    for (const name of this.zoomed ? ["xaxis", "yaxis"] : []) {
+      if (before?.[name] && layout[name]) layout[name].range = [...before[name].range];
+    }
+  }
+
+  // Plotly.react (4.1) measures the shape of constrained axes by the ranges of the figure before;
+  // Plotly.relayout forgets them, so we do it here.
+  unbind() {
+    for (const name of ["xaxis", "yaxis"]) delete this.plot._fullLayout?.[name]?._inputRange;
+  }
+
+  forget() {
+    this.resets += 1;
+    this.zoomed = this.turned = false;
   }
 
   // The figure's own annotations and, in 3-D, the axis titles for this eye.
@@ -166,7 +184,7 @@ class View {
   // on it: then it is let go, instead of leaving an empty frame.
   lost(layout) {
     const before = this.plot._fullLayout;
-    if (!before) return false;
+    if (!this.zoomed || !before) return false;
     return ["xaxis", "yaxis"].some((name) => {
       const [old, next] = [before[name], layout[name]];
       if (!old || !next?.range) return false;
@@ -207,9 +225,12 @@ class View {
     plot.on("plotly_afterplot", () => this.paint());
     plot.on("plotly_relayouting", () => this.paint());
     plot.on("plotly_relayout", (change) => {
-      if (!Object.keys(change).some((name) => name.startsWith("scene.camera"))) return;
+      const changed = (start) => Object.keys(change).some((name) => name.startsWith(start));
+      if (changed("xaxis.range") || changed("yaxis.range")) this.zoomed = true;
+      if (!changed("scene.camera")) return;
+      this.turned = true;
       this.hint.dataset.seen = "";
-      this.write(null);
+      this.write(null); // the axis titles move to the edges in front
     });
     plot.on("plotly_doubleclick", () => this.reset());
     plot.on("plotly_hover", ({ points }) => (this.under = points[0]));
@@ -329,7 +350,7 @@ class View {
   }
 
   reset() {
-    this.resets += 1;
+    this.forget();
     this.show(this.bytes);
   }
 

@@ -24,7 +24,7 @@ def cosines(length: int, wobble: int) -> np.ndarray:
 
 st.set_page_config(layout="wide")
 figure.preload()
-length = int(st.query_params.get("length", 1024))
+length = st.segmented_control("length", [64, 1024], default=1024, required=True, key="length")
 wanted = st.query_params.get("show", "curve,plane,map,spectrum").split(",")
 wobble = st.slider("wobble", 0, 20, 0, key="wobble")
 shares = (0.4, 0.3, 0.2)
