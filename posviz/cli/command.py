@@ -51,11 +51,12 @@ class LazyKeys(Collection[str]):
         return len(self._registry())
 
 
+REF = "a path, hub:OWNER/NAME, a preset, demo:NAME, sinusoidal:LxD …"
+
+
 def add_ref(options: argparse.ArgumentParser) -> None:
-    """REF and `--parameter`, which every command that reads a table takes."""
-    options.add_argument(
-        "ref", metavar="REF", help="a path, hub:OWNER/NAME, a preset, demo:NAME, sinusoidal:LxD …"
-    )
+    """REF and `--parameter`, which every command that reads one table takes."""
+    options.add_argument("ref", metavar="REF", help=REF)
     options.add_argument("--parameter", metavar="NAME", help="which table, where there are several")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from posviz.cli import analyze, extend, inspect, presets
+from posviz.cli import analyze, compare, extend, inspect, presets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 COMMANDS: dict[str, Command] = {
     "inspect": inspect.COMMAND,
     "analyze": analyze.COMMAND,
+    "compare": compare.COMMAND,
     "extend": extend.COMMAND,
     "presets": presets.COMMAND,
 }

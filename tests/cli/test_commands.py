@@ -36,6 +36,7 @@ CONTRACT = {
         "cosine", "cosine_centred", "toeplitz_r2", "toeplitz_r2_centred", "roughness",
         "turning_cosine", "power", "helix", "usable_length", "nulls", "verdict",
     },
+    "compare": {"cka", "procrustes", "principal_angles", "rows_compared", "a", "b"},
     "extend": {"method", "grid", "from", "to", "kept", "metrics", "holdout", "out"},
     "extend metrics": {
         "step_median", "step_max", "turning_cosine", "roughness", "toeplitz_r2",
@@ -67,7 +68,7 @@ def roberta(tmp_path: Path) -> Path:
     save_file(
         {
             "roberta.embeddings.position_embeddings.weight": rows,
-            "roberta.embeddings.word_embeddings.weight": np.zeros((50, 8), np.float32),
+            "roberta.embeddings.word_embeddings.weight": rng.normal(size=(50, 8)).astype("f4"),
         },
         tmp_path / "model.safetensors",
     )
@@ -185,6 +186,34 @@ def test_the_text_of_analyze_puts_every_null_beside_the_table(
     assert lines[1].split() == ["table", "gaussian", "(20)", "shuffled", "(20)", "sinusoidal"]
     (toeplitz,) = [line.split() for line in lines if line.split()[0] == "toeplitz_r2"]
     assert (toeplitz[1], toeplitz[-1]) == ("1", "1")  # the table is its own null
+
+
+def test_a_table_is_like_itself_turned_and_scaled(run: Run, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(30, 6))
+    turned = 3 * rows @ np.linalg.qr(rng.normal(size=(6, 6)))[0]
+    np.save(tmp_path / "a.npy", rows.astype(np.float32))
+    np.save(tmp_path / "b.npy", turned.astype(np.float32))
+    found = run("compare", str(tmp_path / "a.npy"), str(tmp_path / "b.npy"))
+    assert CONTRACT["compare"] <= set(found)
+    assert found["rows_compared"] == 30
+    assert found["cka"] == pytest.approx(1, abs=1e-6)
+    assert found["procrustes"] == pytest.approx(0, abs=1e-6)
+    assert found["a"]["roughness"] == pytest.approx(found["b"]["roughness"], rel=1e-5)
+
+
+def test_tables_of_two_sizes_are_compared_where_both_are(run: Run) -> None:
+    found = run("compare", "sinusoidal:20x8", "random:30x4")
+    assert (found["rows_compared"], found["principal_angles"]) == (20, None)
+
+
+def test_two_tables_of_one_checkpoint_are_compared_by_name(run: Run, roberta: Path) -> None:
+    name = "roberta.embeddings.{}_embeddings.weight"
+    words = ["compare", str(roberta), str(roberta)]
+    same = run(*words, "--parameter", name.format("position"))
+    other = run(*words, "--parameter", name.format("position"), "--parameter", name.format("word"))
+    assert same["cka"] == pytest.approx(1)
+    assert other["cka"] != pytest.approx(1)
 
 
 @pytest.mark.parametrize("method", METHODS)
