@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from posviz.errors import NoTableError, SourceError
+from posviz.sources.formats.dtypes import is_real
 from posviz.sources.formats.tensors import Entry, counted, shape_text
 from posviz.sources.readers import Traffic
 from posviz.table import Kind, PositionTable, Provenance
@@ -221,7 +222,9 @@ def two_axes(entries: tuple[Entry, ...]) -> str:
     flat = [
         f"{entry.name} ({shape_text(entry.shape)})"
         for entry in entries
-        if entry.shape is not None and len([n for n in entry.shape if n > 1]) == 2
+        if entry.shape is not None
+        and len([n for n in entry.shape if n > 1]) == 2
+        and is_real(entry.dtype or "")
     ]
     if not entries:
         return "The file holds 0 tensors."

@@ -102,7 +102,9 @@ def investigate(case: Case) -> Findings:
         found = [suspect for suspect in arrays if suspect is not None]
     if not found:
         scheme, message = schemes.explain(case.entries, case.config)
-        if scheme == "unknown":
+        if case.bare and case.entries:
+            message = reasons.not_a_table(case.entries[0], 0)
+        elif scheme == "unknown":
             message = f"{message} {two_axes(tuple(case.entries))}"
         return Findings((), scheme, message, ())
     ordered = _ordered(found, case)

@@ -24,6 +24,7 @@ _LEAF = (
     r"(?:[./](?:weight|embeddings?(?:\.weight|:0)?|vars[./]0|value))?(?::0)?"
     r"(?:/\.ATTRIBUTES/VARIABLE_VALUE)?$"
 )
+_OTHER_LEAF = re.compile(r"(?:[./]embeddings?|/vars/0)?(?::0)?(?:/\.ATTRIBUTES/VARIABLE_VALUE)?$")
 # Every positive rule names one of these, so most tensors of a large model cost no regex at all.
 _HINTS = ("pos", "wpe", "time", "temporal", "row_", "col", "tile_embedding", "step-")
 
@@ -96,9 +97,13 @@ def rule(name: str) -> str | None:
 
 def layout(types: Sequence[str], name: str) -> Layout | None:
     """The layout of a tensor under the first of several model types that knows it."""
+    # The catalogue spells names as PyTorch does; TensorFlow, Keras and Flax have other leaves.
+    bare = _OTHER_LEAF.sub("", name)
+    spellings = (name,) if bare == name else (name, f"{bare}.weight", bare)
     for model_type in (*types, "*"):
         for candidate in _layouts().get(model_type, ()):
-            if _pattern(candidate.pattern).search(name):
+            pattern = _pattern(candidate.pattern)
+            if any(pattern.search(spelling) for spelling in spellings):
                 return candidate
     return None
 

@@ -133,7 +133,7 @@ def not_a_table(entry: Entry, part: int) -> str:
         return f"{entry.name} holds no part {part}; it has shape {shape_text(entry.shape)}."
     return (
         f"{entry.name} is {entry.dtype} of shape {shape_text(entry.shape)}; a position table holds "
-        f"real numbers and has two axes, positions and dimensions. Name another tensor."
+        f"real numbers and has two axes, positions and dimensions. Take another one."
     )
 
 

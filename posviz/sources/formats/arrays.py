@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tokenize
 import zlib
 from math import prod
 from typing import TYPE_CHECKING
@@ -37,7 +38,7 @@ class _Header:
                 else np.lib.format.read_array_header_2_0
             )
             shape, fortran, dtype = read(stream)
-        except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError) as err:
+        except (ValueError, SyntaxError, RecursionError, TypeError, tokenize.TokenError) as err:
             raise damaged(name, "its .npy header cannot be read") from err
         if dtype.hasobject:
             raise SourceError(

@@ -45,9 +45,9 @@ _REAL = frozenset({"F64", "F32", "F16", "BF16", *_FLOAT8})
 def is_real(dtype: str) -> bool:
     """Whether a stored type holds real numbers that a position table may consist of.
 
-    ``Q8_0``, ``Q4_K`` and the like are GGUF's blocks of quantised numbers.
+    ``Q8_0``, ``IQ2_XS`` and the like are GGUF's blocks of quantised numbers.
     """
-    return dtype in _REAL or dtype.startswith("Q")
+    return dtype in _REAL or dtype.startswith(("Q", "IQ", "TQ", "MXFP"))
 
 
 def decode(raw: bytes, dtype: str, shape: tuple[int, ...], *, name: str) -> NDArray[np.float32]:

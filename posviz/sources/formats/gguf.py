@@ -176,8 +176,8 @@ def _directory(
         if name in tensors:
             raise damaged(reader.name, f"its directory names {name} twice")
         elements = prod(shape)
-        if elements % block.elements:
-            raise damaged(reader.name, f"{name} does not fill blocks of {block.elements}")
+        if (shape[-1] if shape else 1) % block.elements:  # blocks never cross rows
+            raise damaged(reader.name, f"rows of {name} do not fill blocks of {block.elements}")
         entries.append(
             Entry(name, shape, block.name, elements // block.elements * block.nbytes, reader.name)
         )

@@ -1,0 +1,97 @@
+"""HDF5 read without its library: real files, and files that lead into others."""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy as np
+import pytest
+
+from posviz import sources
+from posviz.errors import PosvizError, SourceError
+
+TABLE = np.arange(32, dtype="<f4").reshape(8, 4) / 7
+
+
+@pytest.mark.parametrize("name", ["keras3.weights.h5", "keras3-latest.weights.h5"])
+def test_keras_weights_open(data, name):
+    found = sources.open(str(data / name))
+    assert found.format == "hdf5"
+    assert [t.parameter for t in found.tables] == [
+        "layers/token_and_position_embedding/position_embedding/vars/0"
+    ]
+    np.testing.assert_array_equal(found.table().weights, TABLE)
+    assert {entry.name.split("/")[0] for entry in found.entries} == {"layers"}
+
+
+def test_tensorflow_weights_open_with_old_groups_and_half_precision(data):
+    found = sources.open(str(data / "tf_model.h5"))
+    assert found.tables[0].label.endswith("embeddings/position_embeddings")
+    assert found.tables[0].dtype == "F16"
+    np.testing.assert_array_equal(found.table().raw, TABLE.astype("<f2").astype(np.float32))
+    assert sum("layer_" in entry.name for entry in found.entries) == 12
+
+
+def test_tensorflow_roberta_keeps_its_offset(data, tmp_path):
+    (tmp_path / "tf_model.h5").write_bytes((data / "tf_model.h5").read_bytes())
+    (tmp_path / "config.json").write_text('{"model_type": "roberta", "pad_token_id": 1}')
+    assert sources.open(str(tmp_path)).tables[0].row_offset == 2
+
+
+def test_links_are_not_followed(data, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "secret.h5").write_bytes((data / "keras3.weights.h5").read_bytes())
+    found = sources.open(str(data / "links.h5"))
+    assert [entry.name for entry in found.entries] == ["x"]
+    assert found.warnings == ("links.h5 holds 2 links that may lead out of it; none was followed.",)
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        (
+            "external.h5",
+            "wpe in external.h5 keeps its numbers in another file, which is not opened.",
+        ),
+        ("virtual.h5", "wpe in virtual.h5 is put together from other files, which are not opened."),
+        ("packed.h5", "wpe in packed.h5 is compressed, which is not read. Save it without."),
+    ],
+)
+def test_numbers_that_lie_elsewhere_are_refused(data, tmp_path, monkeypatch, name, sentence):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "secret.bin").write_bytes(bytes(128))
+    with pytest.raises(SourceError) as caught:
+        sources.open(str(data / name))
+    assert str(caught.value) == sentence
+
+
+def test_terabytes_declared_in_chunks_cost_nothing(data, bounded):
+    with pytest.raises(SourceError, match="MiB, more than any position table"):
+        bounded(lambda: sources.open(str(data / "chunked.h5")).table())
+
+
+@pytest.mark.parametrize("name", ["keras3.weights.h5", "keras3-latest.weights.h5", "tf_model.h5"])
+def test_a_flipped_byte_anywhere_is_a_refusal_or_harmless(data, name, bounded):
+    """Bytes all over the structure: no crash, no hang, no foreign exception."""
+    content = (data / name).read_bytes()
+    for at in range(0, len(content), 41):
+        wrong = content[:at] + bytes([content[at] ^ 0xFF]) + content[at + 1 :]
+        with contextlib.suppress(PosvizError):
+            sources.open_upload({"m.h5": wrong}).table()
+
+
+def test_agrees_with_h5py_for_every_way_it_writes(tmp_path, rows):
+    h5py = pytest.importorskip("h5py")
+    for version in ("earliest", "latest", ("v108", "v110")):
+        for tracked in (False, True):
+            path = tmp_path / "t.h5"
+            table = rows(16, 8)
+            with h5py.File(path, "w", libver=version, track_order=tracked) as file:
+                file["position_embedding/vars/0"] = table
+                many = file.create_group("many", track_order=tracked)
+                for index in range(400):
+                    many[f"a_rather_long_name_{index}"] = np.float32([index])
+            found = sources.open(str(path))
+            np.testing.assert_array_equal(found.table().weights, table)
+            assert len(found.entries) == 401
+            assert found.read("many/a_rather_long_name_399")[0] == 399
