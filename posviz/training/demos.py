@@ -65,7 +65,7 @@ DEMOS = {
         "cosine 0.90); 1500 smooth the curve.",
     ),
     "bert-mini": Demo(
-        default_config("sticky-mlm"),
+        default_config("sticky-mlm", steps=800),
         "A masked model in BERT's layout. It learned to fill in hidden letters of chains over "
         "a–p that repeat their letter with chance 0.85 and else draw anew; two independent "
         "chains are the two segments. Half of the training sequences are `[CLS] A [SEP] B "

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from posviz.training.config import TrainConfig
 
-HELD_OUT_SEQUENCES = 64
+HELD_OUT_SEQUENCES = 32
 _HELD_OUT_SEED = 2**31 - 1  # fixed, so that losses of different runs are measured alike
 _LARGEST_GRADIENT = 1.0  # longer gradients are shortened to this norm, as nanoGPT does
 

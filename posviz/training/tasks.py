@@ -242,7 +242,7 @@ TASKS: dict[str, Task] = {
         "becomes a smooth curve.",
         "bert",
         _sticky_mlm,
-        {"steps": 800, "token_scale": 0.3},
+        {"steps": 600, "token_scale": 0.3},
     ),
     "char-lm": Task(
         "Next character of a text",
@@ -265,6 +265,6 @@ TASKS: dict[str, Task] = {
         "Repeat the letter k places back: solved perfectly by a table that never becomes smooth.",
         "gpt",
         _copy,
-        {"steps": 600},
+        {"steps": 400, "learning_rate": 2e-3},
     ),
 }
