@@ -9,6 +9,7 @@ import inspect
 import pkgutil
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -199,6 +200,12 @@ def test_examples_in_docstrings_are_right(name: str) -> None:
     assert source.origin is not None
     if ">>>" in Path(source.origin).read_text(encoding="utf-8"):
         assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+def test_the_proxy_sample_lets_through_what_the_app_accepts() -> None:
+    config = tomllib.loads((PROJECT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
+    (limit,) = re.findall(r"client_max_body_size (\d+)m;", DOCS["using.md"])
+    assert int(limit) >= config["server"]["maxUploadSize"]
 
 
 # Fit for strangers ------------------------------------------------------------------------
