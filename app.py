@@ -51,7 +51,6 @@ st.set_page_config(
     layout="wide",
     initial_sidebar_state="auto",
 )
-st.session_state[page.STARTED] = True
 st.html(page.STYLE.read_text(encoding="utf-8"))
 st.logo(str(page.LOGO), size="large")
 try:
@@ -61,6 +60,7 @@ except OSError as error:
 chosen = st.navigation(PAGES, expanded=True)
 figure.preload()
 picker.sidebar()
+st.session_state[page.STARTED] = True
 try:
     chosen.run()
 except PosvizError as error:

@@ -17,6 +17,7 @@ found = page.question("What happens when the table is stretched?")
 table = found.table
 choice = controls.stretch(table)
 new = stretch.stretched(table, choice)
+whole = results.analyse(table, without=False)
 page.answer(*stretch.said(table, new, choice))
 errors = stretch.rebuilt(table)
 page.numbers(
@@ -43,7 +44,6 @@ view = st.segmented_control(
 before, after = f"{table.n_positions:,} positions", f"{new.table.n_positions:,} positions"
 if view == "curve":
     with page.card():
-        whole = results.analyse(table, without=False)
         picture = curve_3d(
             new.curve, whole.explained_variance_ratio, name=f"{table.name}, {after}",
             behind=Behind(whole.decomposition.scores(3), before),
@@ -65,11 +65,10 @@ elif view == "offset":
         figure.show(picture, key="stretched-offset", height=480)
 else:
     with page.card():
-        picture = spectrum(
-            stretch.singular_values(new.table), nulls={before: stretch.singular_values(table)},
-            name=after,
-        )  # fmt: skip
-        figure.show(picture, key="stretched-spectrum", height=480)
+        if page.varies(whole):
+            old = stretch.singular_values(table)
+            picture = spectrum(stretch.singular_values(new.table), nulls={before: old}, name=after)
+            figure.show(picture, key="stretched-spectrum", height=480)
 page.provenance(
     found, f"{METHODS[choice.method].label.lower()} to {after}", stretch.kept_said(new), "all rows"
 )

@@ -47,13 +47,15 @@ with narrow:
         )
         figure.show(picture, key="overview-pairs", height=280)
     with page.card("How many dimensions it needs"):
-        picture = spectrum(
-            numbers.singular_values,
-            nulls={"random rows": gaussian.draws[0].singular_values},
-            holds=results.holds(numbers),
-            name=table.name,
-        )
-        figure.show(picture, key="overview-spectrum", height=220)
+        if page.varies(numbers):
+            beside = results.null_spectra(numbers)
+            picture = spectrum(
+                numbers.singular_values,
+                nulls={name: beside[name] for name in beside if name != "sinusoidal"},
+                holds=results.holds(numbers),
+                name=table.name,
+            )
+            figure.show(picture, key="overview-spectrum", height=220)
 page.provenance(
     found,
     "curve and spectrum centred, cosine not",

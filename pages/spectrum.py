@@ -40,24 +40,27 @@ page.numbers(
     ),
 )
 with page.card():
-    if view == "values":
-        picture = spectrum(
-            numbers.singular_values,
-            nulls=results.null_spectra(numbers),
-            holds=results.holds(numbers),
-            log_x=log_x,
-            name=table.name,
-        )
-    else:
-        picture = cumulative_share(
-            np.cumsum(numbers.explained_variance_ratio), nulls=results.null_shares(numbers),
-            thresholds={int(k): v for k, v in numbers.components.items()},
-            log_x=log_x, name=table.name,
-        )  # fmt: skip
-    figure.show(picture, key=f"spectrum-{view}", height=480)
+    if page.varies(numbers):
+        if view == "values":
+            picture = spectrum(
+                numbers.singular_values,
+                nulls=results.null_spectra(numbers),
+                holds=results.holds(numbers),
+                log_x=log_x,
+                name=table.name,
+            )
+        else:
+            picture = cumulative_share(
+                np.cumsum(numbers.explained_variance_ratio),
+                nulls=results.null_shares(numbers),
+                thresholds={int(k): v for k, v in numbers.components.items()},
+                log_x=log_x,
+                name=table.name,
+            )
+        figure.show(picture, key=f"spectrum-{view}", height=480)
 page.provenance(found, "centred", results.rows_said(numbers))
 st.caption("Shuffling the rows changes none of these numbers: low rank is not order.")
 with page.section("All numbers"):
     tables.components(numbers)
     tables.numbers(numbers, "components", "effective_rank")
-tables.method("components", "effective_rank.participation", "explained_variance_ratio")
+tables.method("components.95", "effective_rank.participation", "explained_variance_ratio")

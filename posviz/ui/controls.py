@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from io import BytesIO
 from typing import TYPE_CHECKING
 
@@ -53,7 +54,7 @@ def take_home(table: PositionTable) -> None:
     for column, form in zip(st.columns(4), ARRAY_FORMATS.values(), strict=False):
         column.download_button(
             f"Download {form.key}",
-            data=lambda ending=form.key: _bytes(table, ending),
+            data=partial(_bytes, table, form.key),
             file_name=f"{name}{form.key}",
             mime="application/octet-stream",
             on_click="ignore",

@@ -27,7 +27,7 @@ UPLOAD = "upload:"
 KEPT_UPLOADS = 8  # tables, not files: the files are dropped as soon as the table is read
 REFRESH_SECONDS = 3600  # a Hub branch may move
 
-_OPEN, _TROUBLE, _UPLOADS = "_open", "_trouble", "_uploads"
+_OPEN, _ASKED, _REFUSED, _UPLOADS = "_open", "_asked", "_refused", "_uploads"
 
 
 @dataclass(frozen=True)
@@ -42,29 +42,52 @@ class Opened:
     model_type: str | None
 
 
+@dataclass(frozen=True)
+class Refused:
+    """What was asked for, as (reference, parameter), and why it could not be opened."""
+
+    asked: tuple[str, str | None]
+    sentence: str
+
+
 def current() -> Opened:
     """The table every page shows; :func:`choose` has run before any page does."""
     return cast("Opened", st.session_state[_OPEN])
 
 
 def trouble() -> str | None:
-    """Why the reference asked for is not the one that is open, once."""
-    return cast("str | None", st.session_state.pop(_TROUBLE, None))
+    """Why what was asked for is not what is open; None if it is."""
+    refused = st.session_state.get(_REFUSED)
+    return refused.sentence if refused else None
+
+
+def try_again() -> None:
+    """Forget what was refused, so that the next run asks for it once more."""
+    st.session_state.pop(_REFUSED, None)
 
 
 def choose(ref: str | None, parameter: str | None = None) -> Opened:
-    """Open ``ref``, or keep what was open and note why; the offline demo if nothing was."""
+    """Open ``ref``, or keep what was open and say why; the offline demo if nothing was.
+
+    What was refused is not asked for again on every run: an unreachable Hub would make each
+    click wait for it.
+    """
+    session, asked = st.session_state, (ref or DEFAULT, parameter)
+    session[_ASKED] = asked
+    refused: Refused | None = session.get(_REFUSED)
+    if refused and refused.asked == asked:
+        return current()
+    session.pop(_REFUSED, None)
     try:
-        opened = _open(ref or DEFAULT, parameter)
+        session[_OPEN] = _open(*asked)
     except PosvizError as error:
-        opened = st.session_state.get(_OPEN) or _open(DEFAULT, None)
-        st.session_state[_TROUBLE] = f"{error} Still showing {opened.ref}."
-    st.session_state[_OPEN] = opened
-    return opened
+        kept = session.setdefault(_OPEN, _open(DEFAULT, None))
+        session[_REFUSED] = Refused(asked, f"{error} Still showing {kept.ref}.")
+    return current()
 
 
 def take_upload(files: Mapping[str, IO[bytes]]) -> str | None:
-    """Keep the table of uploaded files and return its reference; None, with a note, if none.
+    """Keep the table of uploaded files and return its reference; None, and why, if there is none.
 
     The same name with other content is another upload.
     """
@@ -72,7 +95,8 @@ def take_upload(files: Mapping[str, IO[bytes]]) -> str | None:
         with sources.open_upload(dict(files)) as checkpoint:
             opened = _described(checkpoint, None)
     except PosvizError as error:
-        st.session_state[_TROUBLE] = str(error)
+        sentence = f"{error} Still showing {current().ref}."
+        st.session_state[_REFUSED] = Refused(st.session_state[_ASKED], sentence)
         return None
     kept: dict[str, Opened] = st.session_state.setdefault(_UPLOADS, {})
     ref = _free_name(opened, kept)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from posviz.analysis.summary import Analysis
     from posviz.ui.opened import Opened
 
-STARTED = "_app_started"
+STARTED = "_app_started"  # in this very run, by app.py
 PAGES = Path(__file__).parents[2] / "pages"
 HOME = "overview"
 STYLE = Path(__file__).with_name("page.css")
@@ -51,12 +51,13 @@ def question(text: str) -> Opened:
     The first visit to a fresh server finds the app not started where it asks for a page's own
     address; then this starts it, and the page runs again in its place.
     """
-    if not st.session_state.get(STARTED):
+    if not st.session_state.pop(STARTED, False):
         _start_the_app()
     st.title(text, anchor=False)
     found = opened.current()
     if reason := opened.trouble():
         st.error(literal(reason), icon=":material/error:")
+        st.button("Try again", on_click=opened.try_again, key="try-again")
     for warning in found.warnings:
         st.warning(literal(warning), icon=":material/info:")
     return found
@@ -125,6 +126,14 @@ def card(title: str | None = None) -> Iterator[None]:
         if title:
             st.markdown(f"**{title}**")
         yield
+
+
+def varies(of: Analysis) -> bool:
+    """Whether there is a spectrum to draw; says so in its place where there is none."""
+    if of.explained_variance_ratio is not None:
+        return True
+    st.info("Every row used is the same: nothing varies from position to position.")
+    return False
 
 
 def provenance(found: Opened, *facts: str) -> None:

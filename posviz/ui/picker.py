@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from posviz.ui.opened import Opened
 
 TABLE, PARAMETER, WITHOUT, EXPERT = "table", "parameter", "without", "expert"
+_PARAMETER_OF = "_parameter_of"  # the reference that the picked parameter belongs to
 DEMOS = ("demo:gpt-mini", "demo:bert-mini")
 UPLOAD_MB = 1024  # the same as server.maxUploadSize in .streamlit/config.toml
 ENDINGS = ["safetensors", "bin", "pt", "pth", "ckpt", "npy", "json"]
@@ -25,7 +26,7 @@ def sidebar() -> Opened:
         card = st.container(key="open-table", border=True)
         chosen = _table_picker()
         _open_another()
-        found = opened.choose(chosen, st.session_state.get(PARAMETER))
+        found = opened.choose(chosen, _parameter_asked(chosen))
         _tables_of(found)
         with card:
             st.markdown(f"**{literal(found.table.name)}**")
@@ -104,11 +105,20 @@ def _take_upload() -> None:
     session["_upload_turn"] += 1  # a fresh uploader: the server lets go of the files
     if ref is not None:
         session[TABLE] = ref
-        session[PARAMETER] = None
+
+
+def _parameter_asked(ref: str | None) -> str | None:
+    """The table of several that was picked in this file, or named by the link that opened it."""
+    session = st.session_state
+    if session.get(_PARAMETER_OF, ref) != ref:  # picked in another file
+        session.pop(PARAMETER, None)
+        return None
+    return session.get(PARAMETER) or st.query_params.get(PARAMETER)
 
 
 def _tables_of(found: Opened) -> None:
     names = [table.parameter for table in found.tables]
+    st.session_state[_PARAMETER_OF] = st.session_state.get(TABLE)
     if len(names) < 2:
         return
     reasons = {table.parameter: table.reason for table in found.tables}

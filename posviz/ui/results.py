@@ -91,12 +91,12 @@ def holds(numbers: Analysis, share: int = 90) -> tuple[int, float] | None:
 
 def null_spectra(numbers: Analysis) -> dict[str, NDArray[np.float64]]:
     """Spectra that the table's own stands beside: random rows, and the fixed sinusoids."""
-    return {
+    sinusoidal = numbers.nulls["sinusoidal"].draws[0].singular_values
+    spectra = {
         "random rows": numbers.nulls["gaussian"].draws[0].singular_values,
-        "sinusoidal": _scaled(
-            numbers.nulls["sinusoidal"].draws[0].singular_values, numbers.singular_values
-        ),
+        "sinusoidal": _scaled(sinusoidal, numbers.singular_values),
     }
+    return {name: values for name, values in spectra.items() if values.any()}
 
 
 def null_shares(numbers: Analysis) -> dict[str, NDArray[np.float64]]:

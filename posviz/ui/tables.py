@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import streamlit as st
-from posviz.analysis.definitions import DEFINITIONS
 
+from posviz.analysis.definitions import DEFINITIONS, Values
 from posviz.interpolation import METHODS, Geometry
 from posviz.ui import page
 from posviz.ui.format import ABSENT, count, decimal, literal, percent
@@ -15,6 +15,7 @@ from posviz.ui.format import ABSENT, count, decimal, literal, percent
 if TYPE_CHECKING:
     from posviz.analysis.summary import Analysis
 
+CENTRED = {True: "centred", False: "not centred", None: ""}
 NULLS = {"gaussian": "random rows", "shuffled": "shuffled rows", "sinusoidal": "sinusoidal"}
 
 
@@ -100,11 +101,16 @@ def method(*names: str) -> None:
     with page.section("Method"):
         for name in names:
             one = DEFINITIONS[name]
-            st.markdown(f"**{one.label}.** {one.formula}")
-            st.caption(
-                f"{one.centred} · range {one.range} · random: {one.random} · "
-                f"sinusoidal: {one.sinusoidal} · trained: {one.trained} · {one.source}"
-            )
+            facts = [CENTRED[one.centred], f"range {one.range}", *_known(one.values), one.source]
+            st.markdown(f"**{literal(one.label)}.** `{one.formula}`. {literal(one.reading)}")
+            st.caption(literal(" · ".join(fact for fact in facts if fact)))
+
+
+def _known(values: Values | None) -> list[str]:
+    if values is None:
+        return []
+    known = {"random": values.random, "sinusoidal": values.sinusoidal, "GPT-2": values.trained}
+    return [f"{name} {value:g}" for name, value in known.items() if value is not None]
 
 
 def _label(name: str) -> str:

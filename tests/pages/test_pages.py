@@ -11,8 +11,21 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from posviz import sources
+from posviz.errors import SourceError
+
 PROJECT = Path(__file__).resolve().parents[2]
 PAGES = sorted(path.name for path in (PROJECT / "pages").glob("*.py"))
+VIEWS = [
+    ("curve.py", {"dim": "2-D"}),
+    ("similarity.py", {"view": "By offset"}),
+    ("similarity.py", {"metric": "Distance"}),
+    ("similarity.py", {"metric": "Dot product", "view": "By offset"}),
+    ("spectrum.py", {"spectrum": "Cumulative share"}),
+    ("interpolation.py", {"stretched": "All pairs"}),
+    ("interpolation.py", {"stretched": "By offset", "method": "Tile"}),
+    ("interpolation.py", {"stretched": "Spectrum", "method": "Cubic spline"}),
+]
 TABLES = ("demo:gpt-mini", "demo:bert-mini", "sinusoidal:40x12", "random:9x300")
 
 
@@ -22,14 +35,13 @@ def run(page: str = "", **query: str) -> AppTest:
     for name, value in query.items():
         app.query_params[name] = value
     app.run()
-    if page:
-        app.switch_page(f"pages/{page}").run()
-    return app
+    return app.switch_page(f"pages/{page}").run() if page else app
 
 
 def said(app: AppTest) -> str:
     """All words on the page."""
-    return "\n".join(str(element.value) for element in (*app.markdown, *app.caption, *app.title))
+    texts = (str(element.value) for element in (*app.markdown, *app.caption, *app.title))
+    return "\n".join(texts).replace("\\", "")
 
 
 @pytest.mark.parametrize("ref", TABLES)
@@ -40,7 +52,7 @@ def test_a_page_asks_draws_and_names_its_source(page: str, ref: str) -> None:
     assert not app.error
     assert app.title[0].value.endswith("?")
     assert app.get("bidi_component"), "no figure"
-    assert ref in said(app).replace("\\", "")
+    assert ref in said(app)
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -60,12 +72,26 @@ def test_an_unknown_name_is_explained_and_the_page_goes_on(page: str) -> None:
     assert app.get("bidi_component")
 
 
-def test_what_was_open_stays_open_when_another_cannot_be_opened() -> None:
+def test_what_was_open_stays_open_when_another_cannot_be_opened(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     app = run("curve.py", table="demo:bert-mini")
-    app.selectbox(key="table").set_value("/no/such/file.safetensors").run()
+    asked = []
+
+    def refuse(ref: str, **_: object) -> None:
+        asked.append(ref)
+        raise SourceError(f"{ref}: the Hub cannot be reached. Look at the network.")
+
+    monkeypatch.setattr(sources, "open", refuse)
+    app.selectbox(key="table").set_value("gpt2").run()
     assert not app.exception
-    assert app.error[0].value.replace("\\", "").endswith("Still showing demo:bert-mini.")
-    assert "demo:bert-mini" in said(app).replace("\\", "")
+    refused = "gpt2: the Hub cannot be reached. Look at the network. Still showing demo:bert-mini."
+    assert app.error[0].value.replace("\\", "") == refused
+    assert "demo:bert-mini" in said(app)
+    app.run()
+    assert asked == ["gpt2"], "what was refused is not asked for on every run"
+    app.button(key="try-again").click().run()
+    assert asked == ["gpt2", "gpt2"]
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -74,6 +100,18 @@ def test_tiny_tables_are_shown_or_explained(page: str, rows: int, tmp_path: Path
     np.save(tmp_path / "tiny.npy", np.arange(4.0 * rows).reshape(rows, 4))
     app = run(page, table=str(tmp_path / "tiny.npy"))
     assert not app.exception
+
+
+@pytest.mark.parametrize(("page", "query"), VIEWS)
+@pytest.mark.parametrize("ref", ["demo:bert-mini", "random:1x5", "random:3x1", "constant"])
+def test_every_view_of_a_page_draws_or_explains(
+    page: str, query: dict[str, str], ref: str, tmp_path: Path
+) -> None:
+    np.save(tmp_path / "constant.npy", np.ones((16, 8), np.float32))
+    app = run(page, table=str(tmp_path / "constant.npy") if ref == "constant" else ref, **query)
+    assert not app.exception
+    assert not app.error
+    assert app.get("bidi_component") or app.info
 
 
 @pytest.mark.parametrize("page", PAGES)
