@@ -81,8 +81,9 @@ def choose(ref: str | None, parameter: str | None = None) -> Opened:
     try:
         session[_OPEN] = _open(*asked)
     except PosvizError as error:
-        kept = session.setdefault(_OPEN, _open(DEFAULT, None))
-        session[_REFUSED] = Refused(asked, f"{error} Still showing {kept.ref}.")
+        if _OPEN not in session:
+            session[_OPEN] = _open(DEFAULT, None)
+        session[_REFUSED] = Refused(asked, f"{error} Still showing {current().ref}.")
     return current()
 
 
