@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 from typing import TYPE_CHECKING
 
 from posviz.errors import NoTableError, SourceError
@@ -147,8 +148,15 @@ class Checkpoint:
         SourceError
             No tensor has that name, or its stored type is not read.
         """
-        if all(entry.name != name for entry in self.entries):
+        entry = next((entry for entry in self.entries if entry.name == name), None)
+        if entry is None:
             raise SourceError(f"{self.name} holds no tensor named {name}. {self._choices()}")
+        size = 4 * prod(entry.shape or ())
+        if size > MAX_TABLE_BYTES:
+            raise SourceError(
+                f"{name} would take {size >> 20:,} MiB as float32; at most "
+                f"{MAX_TABLE_BYTES >> 20:,} MiB are read at once."
+            )
         return self.read_entry(name)
 
     def table(self, parameter: str | None = None) -> PositionTable:

@@ -104,7 +104,7 @@ def investigate(case: Case) -> Findings:
         scheme, message = schemes.explain(case.entries, case.config)
         if case.bare and case.entries:
             message = reasons.not_a_table(case.entries[0], 0)
-        elif scheme == "unknown":
+        elif message.startswith("No position table was found"):
             message = f"{message} {two_axes(tuple(case.entries))}"
         return Findings((), scheme, message, ())
     ordered = _ordered(found, case)

@@ -142,6 +142,30 @@ class MemoryFile:
         return bytes(data)
 
 
+@dataclass(frozen=True)
+class Part:
+    """A stretch of another file that is a file of its own, such as a stored archive member."""
+
+    whole: Reader
+    start: int
+    size: int
+
+    @property
+    def name(self) -> str:
+        """The name of the whole file, which is the one a person knows."""
+        return self.whole.name
+
+    @property
+    def remote(self) -> bool:
+        """As the whole file."""
+        return self.whole.remote
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Exactly `length` bytes from `offset` of this part."""
+        check_span(self.name, self.size, offset, length)
+        return self.whole.read_at(self.start + offset, length)
+
+
 def check_span(name: str, size: int, offset: int, length: int) -> None:
     """Refuse a span that lies outside the file, before anything is allocated for it."""
     if offset < 0 or length < 0 or offset + length > size:

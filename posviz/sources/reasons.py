@@ -60,7 +60,8 @@ def reason(suspect: Suspect, found: Candidate, offset: str | None, *, seen: bool
 def _layout(suspect: Suspect, found: Candidate, offset: str | None) -> list[str]:
     clauses = []
     if suspect.kind in _KINDS:
-        clauses.append(_KINDS[suspect.kind])
+        note = suspect.known.note if suspect.known and suspect.kind == "auxiliary" else ""
+        clauses.append(note or _KINDS[suspect.kind])
     if suspect.combine:
         how = "added" if suspect.combine == "sum" else "put side by side"
         clauses.append(f"a row axis and a column axis, {how} for every cell")

@@ -63,6 +63,11 @@ def explain(entries: Sequence[Entry], config: Config | None) -> tuple[str, str]:
         scheme, entry = found
         shape = f" ({shape_text(entry.shape)})" if entry.shape else ""
         return scheme, _sentence(scheme, f"{entry.name}{shape} shows that this model has none")
+    if any("flat_param" in entry.name for entry in entries):
+        return "unknown", (
+            "The file holds FSDP flat parameters, in which no tensor keeps its shape. Export a "
+            "full state dict and open that."
+        )
     return "unknown", "No position table was found: no tensor has a name that such tables carry."
 
 

@@ -35,11 +35,11 @@ def is_sinusoid(rows: NDArray[np.float32], dtype: str = "F32") -> bool:
 
 
 def _circles(rows: NDArray[np.float32], dtype: str, *, steady: bool) -> bool:
-    kept = rows[(rows != 0).any(axis=1)].astype(np.float64)
-    width = kept.shape[1] // 2 * 2
-    if len(kept) < 4 or width < 2 or not np.isfinite(kept).all():
+    found = rows[(rows != 0).any(axis=1)]
+    width = found.shape[1] // 2 * 2
+    if len(found) < 4 or width < 2 or not np.isfinite(found).all():
         return False
-    kept = kept[:, :width]
+    kept = found[:, :width].astype(np.float64)
     if np.ptp(kept, axis=0).max() < 1e-6:
         return False
     halves = kept.reshape(len(kept), 2, -1)

@@ -417,7 +417,7 @@ def test_dead_and_auxiliary_tables_come_last(opened, rows):
     arrays = {"encoder.wpe.weight": rows(64, 8), "embed_timestep.weight": rows(32, 8)}
     found = opened(arrays, {"model_type": "decision_transformer"})
     assert found.tables[0].parameter == "embed_timestep.weight"
-    assert "auxiliary" in found.tables[1].reason
+    assert "only row 0 of wpe is ever used" in found.tables[1].reason
 
 
 def test_layout_boxes_come_after_the_sequence(opened, rows):
@@ -489,3 +489,19 @@ def test_snapshots_of_training_open_at_the_last(opened, rows):
     found = opened({f"step-{step:06d}": rows(8, 4) for step in (0, 50, 1000)})
     assert found.tables[0].parameter == "step-001000"
     assert len(found.tables) == 3
+
+
+def test_l14_flat_parameters_of_fsdp_are_named(opened, rows):
+    found = opened({"student.backbone._fsdp_wrapped_module._flat_param": rows(100_000)})
+    assert found.tables == ()
+    assert found.message == (
+        "The file holds FSDP flat parameters, in which no tensor keeps its shape. Export a full "
+        "state dict and open that."
+    )
+
+
+def test_thousands_of_tables_are_neither_read_nor_listed_one_by_one(opened, rows, bounded):
+    table = rows(2, 2)
+    found = opened({f"h.{index}.wpe.weight": table for index in range(5000)})
+    assert len(found.tables) == 512
+    assert len(found.entries) == 5000

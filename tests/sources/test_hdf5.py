@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import zipfile
 
 import numpy as np
 import pytest
@@ -95,3 +96,15 @@ def test_agrees_with_h5py_for_every_way_it_writes(tmp_path, rows):
             np.testing.assert_array_equal(found.table().weights, table)
             assert len(found.entries) == 401
             assert found.read("many/a_rather_long_name_399")[0] == 399
+
+
+def test_keras_archive_is_read_in_place(data, tmp_path, refused):
+    content = (data / "keras3.weights.h5").read_bytes()
+    for name, method in (("stored", zipfile.ZIP_STORED), ("packed", zipfile.ZIP_DEFLATED)):
+        with zipfile.ZipFile(tmp_path / f"{name}.keras", "w", method) as file:
+            file.writestr("metadata.json", "{}")
+            file.writestr("model.weights.h5", content)
+    found = sources.open(str(tmp_path / "stored.keras"))
+    np.testing.assert_array_equal(found.table().weights, TABLE)
+    packed = (tmp_path / "packed.keras").read_bytes()
+    assert "holds no model.weights.h5 that could be read" in refused("packed.keras", packed)

@@ -68,6 +68,7 @@ def test_gpt2_is_learned(gpt2_like_weights):
         np.random.default_rng(0).choice([-1.0, 1.0], (64, 16)).astype(np.float32),  # same norms
         np.eye(8, dtype=np.float32),
         np.ones((1, 4), np.float32),
+        np.full((16, 8), 0x7FA00000, np.uint32).view(np.float32),  # signalling NaN
         np.arange(12, dtype=np.float32).reshape(12, 1),
         sinusoidal(512, 768) + random_normal(512, 768, seed=1, std=0.1),  # DistilBERT's start
         sinusoidal(512, 64) + random_normal(512, 64, seed=1, std=0.02),

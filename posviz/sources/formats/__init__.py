@@ -98,9 +98,9 @@ def _gguf(reader: Reader) -> TensorFile:
 
 
 def _hdf5(reader: Reader) -> TensorFile:
-    from posviz.sources.formats.hdf5 import open_hdf5
+    from posviz.sources.formats.hdf5 import open_hdf5, open_keras
 
-    return open_hdf5(reader)
+    return open_keras(reader) if reader.name.lower().endswith(".keras") else open_hdf5(reader)
 
 
 def _text(reader: Reader) -> TensorFile:
@@ -140,8 +140,10 @@ FORMATS: dict[str, Format] = {
     "gguf": Format("GGUF", (".gguf",), lambda head, name: head.startswith(b"GGUF"), _gguf),
     "hdf5": Format(
         "HDF5 weights",
-        (".h5", ".hdf5", ".weights.h5"),
-        lambda head, name: head.startswith(b"\x89HDF\r\n\x1a\n"),
+        (".h5", ".hdf5", ".weights.h5", ".keras"),
+        lambda head, name: head.startswith(
+            b"PK" if name.endswith(".keras") else b"\x89HDF\r\n\x1a\n"
+        ),
         _hdf5,
     ),
     "text": Format(

@@ -55,7 +55,7 @@ class _Header:
         if self.dtype.kind not in "fiub":
             raise SourceError(f"{name} holds {self.dtype}, no real numbers. Save it as float32.")
         stored = np.frombuffer(raw, dtype=self.dtype)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             values = stored.astype(np.float32, copy=False)
         if self.fortran:  # the first axis runs fastest
             return np.ascontiguousarray(values.reshape(self.shape[::-1]).T)

@@ -62,7 +62,7 @@ def decode(raw: bytes, dtype: str, shape: tuple[int, ...], *, name: str) -> NDAr
     """
     if dtype in _NUMPY:
         stored = np.frombuffer(raw, dtype=_NUMPY[dtype])
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             values = stored.astype(np.float32, copy=False)
     elif dtype == "BF16":  # the upper half of a float32
         values = (np.frombuffer(raw, dtype="<u2").astype(np.uint32) << 16).view(np.float32)

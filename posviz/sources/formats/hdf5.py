@@ -17,10 +17,12 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from posviz.errors import SourceError
+from posviz.sources.formats import zips
 from posviz.sources.formats.dtypes import BITS, decode
 from posviz.sources.formats.hdf5_groups import Links, dense_links, symbol_links
 from posviz.sources.formats.hdf5_store import Store
 from posviz.sources.formats.tensors import Entry, TensorFile, counted, damaged
+from posviz.sources.readers import Part
 
 if TYPE_CHECKING:
     import numpy as np
@@ -94,6 +96,23 @@ def open_hdf5(reader: Reader) -> TensorFile:
         leading = counted(outside, "link")
         said.append(f"{reader.name} holds {leading} that may lead out of it; none was followed.")
     return TensorFile("hdf5", tuple(entries), read_entry, warnings=tuple(said))
+
+
+def open_keras(reader: Reader) -> TensorFile:
+    """The weights in a .keras archive, which holds them as HDF5.
+
+    Raises
+    ------
+    SourceError
+        The archive holds no weights, or holds them compressed.
+    """
+    member = zips.directory(reader).get("model.weights.h5")
+    if member is None or not member.is_plain:
+        raise SourceError(
+            f"{reader.name} holds no model.weights.h5 that could be read in place. Save the model "
+            f"again, or only its weights with save_weights."
+        )
+    return open_hdf5(Part(reader, zips.data_start(reader, member), member.size))
 
 
 def _superblock(reader: Reader) -> tuple[Store, int]:

@@ -56,7 +56,7 @@ def open_text(reader: Reader) -> TensorFile:
 
 def _numbers(name: str, line: int, cells: list[str]) -> NDArray[np.float32]:
     try:
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             return np.array(cells, dtype=np.float64).astype(np.float32)
     except ValueError as err:
         column = next(index for index, cell in enumerate(cells, 1) if not _is_number(cell))
