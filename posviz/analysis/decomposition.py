@@ -12,6 +12,8 @@ Float64 = NDArray[np.float64]
 
 # A table stored in float32 fixes its singular values to about this share of the largest; what
 # lies below is rounding, and is set to zero.
+STRIP = 4096  # rows centred at a time
+
 RESOLUTION = float(np.finfo(np.float32).eps) / 2
 
 
@@ -92,7 +94,7 @@ def decompose(weights: Array, *, centred: bool = True) -> Decomposition:
         axes = np.where(alive[:, None], vectors.T, 0.0)
     else:  # vectors are the left ones: axis = u^T X / s
         axes = np.zeros((n_rows, d_model))
-        table = weights.astype(np.float64) - mean
+        table = weights - mean
         axes[alive] = (vectors.T[alive] @ table) / singular_values[alive, None]
     largest = np.abs(axes).argmax(axis=1)
     axes *= np.where(axes[np.arange(len(axes)), largest] < 0, -1.0, 1.0)[:, None]
@@ -134,10 +136,16 @@ def components_for(explained_variance_ratio: Float64 | None, share: float) -> in
 def _eigen(
     weights: Array, *, centred: bool, vectors: bool
 ) -> tuple[Float64, Float64 | None, Float64]:
-    table = weights.astype(np.float64, copy=False)
-    mean = table.mean(axis=0) if centred else np.zeros(table.shape[1])
-    table = table - mean
-    gram = table.T @ table if len(table) >= table.shape[1] else table @ table.T
+    n_rows, d_model = weights.shape
+    mean = weights.mean(axis=0, dtype=np.float64) if centred else np.zeros(d_model)
+    if n_rows >= d_model:
+        gram = np.zeros((d_model, d_model))
+        for start in range(0, n_rows, STRIP):  # no second copy of a long table in float64
+            strip = weights[start : start + STRIP] - mean
+            gram += strip.T @ strip
+    else:
+        table = weights - mean
+        gram = table @ table.T
     if vectors:
         eigenvalues, ascending = np.linalg.eigh(gram)
         columns = ascending[:, ::-1]
@@ -146,7 +154,7 @@ def _eigen(
     values: Float64 = np.sqrt(np.maximum(eigenvalues[::-1], 0.0))
     values[values <= RESOLUTION * values[0]] = 0.0
     if centred:  # the centred rows add up to zero: one dimension fewer than rows
-        values[len(table) - 1 :] = 0.0
+        values[n_rows - 1 :] = 0.0
     return values, columns, mean
 
 

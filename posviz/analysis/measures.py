@@ -121,12 +121,11 @@ def measure(
     every_pair : int
         Longer tables get their offsets by Fourier, and no smallest cosine.
     """
-    rows = weights.astype(np.float64, copy=False)
-    values = spectrum(rows) if singular_values is None else singular_values
+    values = spectrum(weights) if singular_values is None else singular_values
     ratio = variance_ratio(values)
-    raw = cosine_sums(rows, every_pair=every_pair)
-    centred = cosine_sums(rows, centred=True, every_pair=every_pair)
-    norms = row_norms(rows)
+    raw = cosine_sums(weights, every_pair=every_pair)
+    centred = cosine_sums(weights, centred=True, every_pair=every_pair)
+    norms = row_norms(weights)
     return Measures(
         singular_values=values,
         explained_variance_ratio=ratio,
@@ -143,9 +142,9 @@ def measure(
         cosine_centred=_cosine(centred),
         toeplitz_r2=raw.toeplitz_share(),
         toeplitz_r2_centred=centred.toeplitz_share(),
-        roughness=roughness(rows),
-        turning_cosine=turning_cosine(rows),
-        power=power_lines(rows),
+        roughness=roughness(weights),
+        turning_cosine=turning_cosine(weights),
+        power=power_lines(weights),
     )
 
 

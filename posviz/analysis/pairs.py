@@ -15,6 +15,8 @@ Float64 = NDArray[np.float64]
 Compare = Callable[[Array, Array], Array]
 
 BLOCK = 512  # rows compared at a time: a block of 16,384 columns is 32 MiB of float32
+STRIP = 256  # rows prepared at a time: what fits in a processor's cache goes fastest
+COLUMNS = 64  # columns transformed at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,20 +74,14 @@ def unit_rows(weights: Array, *, centred: bool = False) -> NDArray[np.float32]:
     array of shape (n_rows, d_model)
         float32; lengths are taken in float64, so no value of float32 overflows.
     """
-    rows = weights.astype(np.float64, copy=False)
-    norms, floor = row_norms(rows), 0.0
-    if centred:
-        floor = RESOLUTION * float(norms.max(initial=0.0))
-        rows = rows - rows.mean(axis=0)
+    units = np.empty(weights.shape, dtype=np.float32)
+    mean = weights.mean(axis=0, dtype=np.float64) if centred else np.float64(0)
+    floor = RESOLUTION * float(row_norms(weights).max(initial=0.0)) if centred else 0.0
+    for start in range(0, len(weights), STRIP):
+        rows = weights[start : start + STRIP] - mean  # float64
         norms = row_norms(rows)
-    scale = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > floor)
-    units: NDArray[np.float32] = np.multiply(
-        rows,
-        scale[:, None],
-        dtype=np.float64,
-        out=np.empty(rows.shape, np.float32),
-        casting="same_kind",
-    )
+        scale = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > floor)
+        units[start : start + STRIP] = rows * scale[:, None]
     return units
 
 
@@ -129,19 +125,19 @@ def sums_by_fourier(rows: Array) -> PairSums:
     ----------
     rows : array of shape (n_rows, d_model)
     """
+    from scipy import fft
+
     n_rows, d_model = rows.shape
-    length = 1 << (2 * n_rows - 1).bit_length()  # no wrap: at least 2 n_rows - 1
+    length = fft.next_fast_len(2 * n_rows - 1, real=True)  # long enough for no wrap
     power = np.zeros(length // 2 + 1)
-    chunk = max(1, (1 << 22) // length)  # columns at a time: about 64 MiB of spectrum
-    for start in range(0, d_model, chunk):
-        columns = np.ascontiguousarray(rows[:, start : start + chunk].T, dtype=np.float64)
-        spectra = np.fft.rfft(columns, length, axis=1)
-        power += np.square(spectra.real).sum(axis=0) + np.square(spectra.imag).sum(axis=0)
-    totals: Float64 = np.fft.irfft(power, length)[:n_rows]
-    wide = rows.astype(np.float64)
-    gram = wide.T @ wide if n_rows >= d_model else wide @ wide.T
-    own = np.square(np.einsum("ij,ij->i", wide, wide)).sum()
-    squared_pairs = float(np.square(gram).sum() - own) / 2
+    for start in range(0, d_model, COLUMNS):
+        columns = rows[:, start : start + COLUMNS].astype(np.float64)
+        spectra = fft.rfft(columns, length, axis=0).view(np.float64)  # real and imaginary parts
+        power += np.einsum("ij,ij->i", spectra, spectra)
+    totals: Float64 = fft.irfft(power, length)[:n_rows]
+    gram = rows.T @ rows if n_rows >= d_model else rows @ rows.T
+    own = np.square(np.square(row_norms(rows))).sum()
+    squared_pairs = float(np.einsum("ij,ij->", gram, gram, dtype=np.float64) - own) / 2
     return PairSums(totals, None, squared_pairs, None)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
-from posviz.analysis.pairs import unit_rows
+from posviz.analysis.pairs import STRIP, row_norms, unit_rows
 
 Array = NDArray[np.floating]
 Float64 = NDArray[np.float64]
@@ -13,8 +15,7 @@ Float64 = NDArray[np.float64]
 
 def step_norms(weights: Array) -> Float64:
     """Length of the step from each row to the next, shape (n_rows - 1,), not centred."""
-    norms: Float64 = np.linalg.norm(_steps(weights), axis=1)
-    return norms
+    return np.concatenate([np.zeros(0), *(row_norms(steps) for steps in _steps(weights))])
 
 
 def adjacent_cosine(weights: Array, *, centred: bool = False) -> Float64:
@@ -47,8 +48,9 @@ def roughness(weights: Array) -> float | None:
     von Neumann (1941), "Distribution of the ratio of the mean square successive difference to
     the variance", Annals of Mathematical Statistics 12(4).
     """
-    spread = _energy(weights - weights.mean(axis=0, dtype=np.float64))
-    return _energy(_steps(weights)) / spread if spread > 0 else None
+    mean = weights.mean(axis=0, dtype=np.float64)
+    spread = sum(_energy(rows - mean) for rows in _strips(weights))
+    return sum(_energy(steps) for steps in _steps(weights)) / spread if spread > 0 else None
 
 
 def turning_cosine(weights: Array) -> float | None:
@@ -58,20 +60,34 @@ def turning_cosine(weights: Array) -> float | None:
     from a curve where the whole picture looks smooth. A pair with a step of length zero counts
     as 0. None below three rows or when no row differs from its neighbour.
     """
-    steps = _steps(weights)
-    lengths = np.linalg.norm(steps, axis=1)
-    if len(steps) < 2 or not lengths.any():
+    n_turns = len(weights) - 2
+    if n_turns < 1:
         return None
-    dots = np.einsum("ij,ij->i", steps[:-1], steps[1:])
-    sizes = lengths[:-1] * lengths[1:]
-    cosines = np.divide(dots, sizes, out=np.zeros_like(dots), where=sizes > 0)
-    return float(np.clip(cosines, -1.0, 1.0).mean())
+    total, moved = 0.0, False
+    for steps in _steps(weights, shared=1):
+        lengths = row_norms(steps)
+        moved = moved or bool(lengths.any())
+        dots = np.einsum("ij,ij->i", steps[:-1], steps[1:])
+        sizes = lengths[:-1] * lengths[1:]
+        cosines = np.divide(dots, sizes, out=np.zeros_like(dots), where=sizes > 0)
+        total += float(np.clip(cosines, -1.0, 1.0).sum())
+    return total / n_turns if moved else None
 
 
-def _steps(weights: Array) -> Float64:
-    # float64: the square of no float32 overflows it or vanishes in it.
-    steps: Float64 = np.diff(weights.astype(np.float64, copy=False), axis=0)
-    return steps
+def _strips(weights: Array, *, overlap: int = 0) -> Iterator[Float64]:
+    """The rows in float64, a strip at a time, each with the first rows of the next.
+
+    float64, since no square of a float32 overflows it or vanishes in it; strips, since whole
+    float64 copies of a long table would be most of the time and memory.
+    """
+    for start in range(0, max(len(weights) - overlap, 0), STRIP):
+        yield weights[start : start + STRIP + overlap].astype(np.float64)
+
+
+def _steps(weights: Array, *, shared: int = 0) -> Iterator[Float64]:
+    """Steps from row to row, a strip at a time; strips share ``shared`` steps."""
+    for rows in _strips(weights, overlap=1 + shared):
+        yield np.diff(rows, axis=0)
 
 
 def _energy(rows: Float64) -> float:

@@ -171,9 +171,8 @@ def analyze(
                 f"special. Keep the special rows."
             )
     rows = table.weights if len(positions) == table.n_positions else table.weights[positions]
-    wide = rows.astype(np.float64)  # once, for all that follows
-    decomposition = decompose(wide)
-    own = measure(wide, singular_values=decomposition.singular_values)
+    decomposition = decompose(rows)
+    own = measure(rows, singular_values=decomposition.singular_values)
     if null_repeats is None:
         null_repeats = int(np.clip(NULL_WORK // rows.size, 1, MOST_REPEATS))
     analysis = Analysis(
@@ -191,7 +190,7 @@ def analyze(
             key: _null(null, rows, own, repeats=null_repeats, seed=seed)
             for key, null in NULLS.items()
         },
-        decomposition=replace(decomposition, weights=rows),
+        decomposition=decomposition,
     )
     return replace(analysis, verdict=verdict(analysis))
 

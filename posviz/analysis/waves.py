@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from posviz.analysis.pairs import COLUMNS
+
 if TYPE_CHECKING:
     from posviz.analysis.decomposition import Decomposition
 
@@ -62,11 +64,15 @@ def power_spectrum(weights: Array) -> PowerSpectrum:
     rows = weights[END_ROWS:-END_ROWS]
     if len(rows) < 2 * END_ROWS:
         return PowerSpectrum(np.zeros(0), np.zeros(0))
-    rows = rows - rows.mean(axis=0, dtype=np.float64)
-    # A window that is periodic over the rows spreads a sine over three bins and no more.
-    rows *= 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(len(rows)) / len(rows))[:, None]
-    spectra = np.fft.rfft(np.ascontiguousarray(rows.T), axis=1)[:, 1:]  # without the mean
-    power = np.square(spectra.real).sum(axis=0) + np.square(spectra.imag).sum(axis=0)
+    # Periodic over the rows, so that a sine spreads over three bins and no more.
+    window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(len(rows)) / len(rows))
+    power = np.zeros(len(rows) // 2)
+    for start in range(0, rows.shape[1], COLUMNS):
+        columns = rows[:, start : start + COLUMNS].astype(np.float64)
+        columns -= columns.mean(axis=0)
+        columns *= window[:, None]
+        spectra = np.fft.rfft(columns, axis=0)[1:]  # without the mean
+        power += np.square(spectra.real).sum(axis=1) + np.square(spectra.imag).sum(axis=1)
     total = power.sum()
     if total == 0:
         return PowerSpectrum(np.zeros(0), np.zeros(0))
@@ -87,13 +93,16 @@ def power_lines(weights: Array, *, most: int = 10) -> tuple[PowerLine, ...]:
     """
     spectrum = power_spectrum(weights)
     left = spectrum.share.copy()
-    lines = []
+    lines: list[PowerLine] = []
     while left.any():
         peak = int(left.argmax())
+        # No line to come can hold more than its five bins at the height of this peak.
+        if len(lines) >= most and (2 * LINE_WIDTH + 1) * left[peak] < lines[most - 1].share:
+            break
         line = slice(max(peak - LINE_WIDTH, 0), peak + LINE_WIDTH + 1)
         lines.append(PowerLine(float(spectrum.period[peak]), float(left[line].sum())))
         left[line] = 0.0
-    lines.sort(key=lambda line: -line.share)
+        lines.sort(key=lambda line: -line.share)
     return tuple(lines[:most])
 
 

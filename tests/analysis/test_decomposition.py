@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from posviz.analysis import decomposition as decomposition_module
 from posviz.analysis.decomposition import (
     RESOLUTION,
     components_for,
@@ -109,6 +110,13 @@ def test_the_short_route_gives_the_same_spectrum() -> None:
             decomposition.singular_values,
             atol=1e-9 * decomposition.singular_values[0],
         )
+
+
+def test_strips_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    weights = table_of((40, 12))
+    whole = spectrum(weights)
+    monkeypatch.setattr(decomposition_module, "STRIP", 7)
+    np.testing.assert_allclose(spectrum(weights), whole, rtol=1e-9)
 
 
 # Independent truth

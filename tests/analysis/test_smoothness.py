@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from posviz.analysis import smoothness
 from posviz.analysis.references import random_normal
 from posviz.analysis.smoothness import (
     adjacent_cosine,
@@ -50,6 +51,16 @@ def test_a_straight_line_turns_nowhere() -> None:
     np.testing.assert_allclose(step_norms(line), np.sqrt(5))
     # (n - 1) steps of 1 over the variance n (n² - 1) / 12 of 0 … n - 1
     assert roughness(line) == pytest.approx(8 / (9 * 80 / 12))
+
+
+def test_strips_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    weights = np.cumsum(random_normal(50, 4).astype(np.float64), axis=0)
+    whole = step_norms(weights), roughness(weights), turning_cosine(weights)
+    for size in (1, 7, 49):
+        monkeypatch.setattr(smoothness, "STRIP", size)
+        np.testing.assert_array_equal(step_norms(weights), whole[0])
+        assert roughness(weights) == pytest.approx(whole[1])
+        assert turning_cosine(weights) == pytest.approx(whole[2])
 
 
 def test_a_step_of_nothing_counts_as_a_right_angle() -> None:
