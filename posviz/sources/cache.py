@@ -19,26 +19,26 @@ _LIMIT = 512 << 20
 
 @dataclass(frozen=True)
 class RangeCache:
-    """Byte ranges of the files of one repository at one commit."""
+    """Byte ranges of one file of one repository at one commit."""
 
     folder: Path
     key: str
 
-    def get(self, name: str, start: int, length: int) -> bytes | None:
+    def get(self, start: int, length: int) -> bytes | None:
         """A range that was read before, or None."""
         try:
-            data = self._path(name, start, length).read_bytes()
+            data = self._path(start, length).read_bytes()
         except OSError:
             return None
         return data if len(data) == length else None
 
-    def put(self, name: str, start: int, data: bytes) -> None:
+    def put(self, start: int, data: bytes) -> None:
         """Keep a range; a folder that cannot be written is no error."""
-        write(self._path(name, start, len(data)), data)
+        write(self._path(start, len(data)), data)
         prune(self.folder)
 
-    def _path(self, name: str, start: int, length: int) -> Path:
-        return self.folder / f"{_digest(self.key, name, str(start), str(length))}.range"
+    def _path(self, start: int, length: int) -> Path:
+        return self.folder / f"{_digest(self.key, str(start), str(length))}.range"
 
 
 def get_listing(folder: Path, *key: str) -> dict[str, object] | None:

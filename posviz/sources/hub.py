@@ -1,81 +1,37 @@
-"""Models on the Hugging Face Hub: only the table's bytes are fetched, at a fixed commit.
-
-``huggingface_hub`` knows ids, addresses, tokens and errors; the ranged reads are ours
-(:mod:`posviz.sources.ranges`). The token saved on this machine is never sent unless the
-visitor's :class:`Access` says so.
-"""
+"""Models on the Hugging Face Hub: only the table's bytes are fetched, at a fixed commit."""
 
 from __future__ import annotations
 
 import re
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from posviz.errors import SourceError
 from posviz.sources import folders
-from posviz.sources.cache import RangeCache, get_listing, put_listing
-from posviz.sources.folders import FileSet
+from posviz.sources.cache import RangeCache
+from posviz.sources.folders import FileSet, read_index
 from posviz.sources.local import open_folder
 from posviz.sources.opening import Origin, open_files, worth_opening
 from posviz.sources.presets import PRESETS
-from posviz.sources.ranges import Address, RemoteFile
-from posviz.sources.readers import Traffic
+from posviz.sources.ranges import RemoteFile
+from posviz.sources.readers import LocalFile, Traffic
+from posviz.sources.repository import Repository, listing, locate, no_id
 
 if TYPE_CHECKING:
     from posviz.sources.access import Access
     from posviz.sources.checkpoint import Checkpoint
 
-_TIMEOUT = 10.0  # seconds
 _REF = re.compile(r"hub:([^@]+)(?:@(.+))?")
 _ID = re.compile(r"(?:[\w][\w.-]{0,95}/)?[\w][\w.-]{0,95}", re.ASCII)
-_COMMIT = re.compile(r"[0-9a-f]{40}")
 _CACHED = (
     "model.safetensors",
     "model.safetensors.index.json",
     "pytorch_model.bin",
     "pytorch_model.bin.index.json",
 )
-
-
-@dataclass(frozen=True)
-class Repository:
-    """A Hub model and the visitor who asks for it."""
-
-    id: str
-    revision: str
-    access: Access
-
-    @property
-    def endpoint(self) -> str:
-        """Address of the Hub or its mirror."""
-        from huggingface_hub import constants
-
-        return (self.access.endpoint or str(constants.ENDPOINT)).rstrip("/")
-
-    @property
-    def is_offline(self) -> bool:
-        """Whether the network must not be asked."""
-        from huggingface_hub import constants
-
-        return bool(
-            constants.is_offline_mode() if self.access.offline is None else self.access.offline
-        )
-
-    @property
-    def token(self) -> str | bool:
-        """What to send: the visitor's token, or explicitly none."""
-        return self.access.token
-
-
-@dataclass(frozen=True)
-class Listed:
-    """One file of a repository: its size, and whether it is stored apart (LFS, Xet)."""
-
-    size: int
-    apart: bool
 
 
 def open_hub(ref: str, access: Access) -> Checkpoint:
@@ -94,25 +50,19 @@ def open_hub(ref: str, access: Access) -> Checkpoint:
     if local is not None:
         return open_folder(local, Origin(ref, "hub", name, revision=local.name))
     traffic = Traffic()
-    commit, files, warning = _listing(repository, traffic)
-    public = access.token is False
-    cache = (
-        RangeCache(access.cache_folder() / "hub", f"{repository.endpoint} {repository.id} {commit}")
-        if public
-        else None
-    )
-    opened: dict[str, RemoteFile] = {}
+    commit, files, warning = listing(repository, traffic)
 
+    @cache
     def reader(path: str) -> RemoteFile:
-        if path not in opened:
-            opened[path] = RemoteFile(
-                path.rpartition("/")[2],
-                files[path].size,
-                lambda: _locate(repository, commit, path, files[path], traffic),
-                traffic,
-                cache,
-            )
-        return opened[path]
+        key = f"{repository.endpoint} {repository.id} {commit} {path}"
+        return RemoteFile(
+            path.rpartition("/")[2],
+            files[path].size,
+            lambda: locate(repository, commit, path, files[path], traffic),
+            traffic,
+            # What a token opened is never kept, so that no other visitor can be shown it.
+            RangeCache(access.cache_folder() / "hub", key) if access.token is False else None,
+        )
 
     found = FileSet(tuple(files), reader, repository.id, lambda path: files[path].size, remote=True)
     weights = folders.choose(found)
@@ -136,15 +86,8 @@ def _repository(ref: str, access: Access) -> Repository:
             f"{ref} names no Hub model; write hub:OWNER/NAME or hub:OWNER/NAME@REVISION."
         )
     if not _ID.fullmatch(found[1]) or ".." in found[1] or "--" in found[1]:
-        raise SourceError(_no_id(found[1]))
+        raise SourceError(no_id(found[1]))
     return Repository(found[1], found[2] or "main", access)
-
-
-def _no_id(text: str) -> str:
-    return (
-        f"{text} cannot be the id of a Hub model; write hub:OWNER/NAME, as in the address of the "
-        f"model's page."
-    )
 
 
 def _snapshot(repository: Repository) -> Path | None:
@@ -159,154 +102,8 @@ def _snapshot(repository: Repository) -> Path | None:
             continue
         folder = Path(found).parent
         if name.endswith(".index.json"):
-            from posviz.sources.folders import read_index
-            from posviz.sources.readers import LocalFile
-
             named = set(read_index(LocalFile(Path(found).resolve(), Traffic())).values())
             if not all((folder / file).exists() for file in named):
                 continue
         return folder
     return None
-
-
-def _listing(repository: Repository, traffic: Traffic) -> tuple[str, dict[str, Listed], str | None]:
-    """Commit and files of a revision, and a warning where they come from an earlier visit."""
-    folder = repository.access.cache_folder() / "hub"
-    key = (repository.endpoint, repository.id, repository.revision)
-    public = repository.access.token is False
-    kept = get_listing(folder, *key) if public else None
-    if kept is not None and (repository.is_offline or _COMMIT.fullmatch(repository.revision)):
-        return (*_listed(kept), None)
-    if repository.is_offline:
-        raise SourceError(
-            f"{repository.id} has not been opened here before, and this is offline mode "
-            f"(HF_HUB_OFFLINE). Open a local file or a demo, or go online."
-        )
-    try:
-        listing = _ask(repository, traffic)
-    except _UnreachableError as err:
-        if kept is None:
-            raise SourceError(str(err)) from err
-        said = f"{err} What was read of {repository.id} earlier is shown."
-        return (*_listed(kept), said)
-    if public:
-        put_listing(folder, listing, *key)
-    return (*_listed(listing), None)
-
-
-def _listed(listing: dict[str, object]) -> tuple[str, dict[str, Listed]]:
-    files = listing.get("files")
-    pairs = files.items() if isinstance(files, dict) else ()
-    return str(listing.get("commit")), {name: Listed(int(f[0]), bool(f[1])) for name, f in pairs}
-
-
-class _UnreachableError(Exception):
-    """The Hub gave no answer; text is a sentence."""
-
-
-def _ask(repository: Repository, traffic: Traffic) -> dict[str, object]:
-    import httpx2
-    from huggingface_hub import HfApi
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineModeIsEnabled
-
-    host = urlsplit(repository.endpoint).hostname or repository.endpoint
-    try:
-        traffic.requests += 1
-        info = HfApi(endpoint=repository.endpoint, token=repository.token).model_info(
-            repository.id,
-            revision=repository.revision,
-            files_metadata=True,
-            timeout=_TIMEOUT,
-            token=repository.token,
-        )
-    except OfflineModeIsEnabled as err:
-        raise _UnreachableError(f"{host} was not asked: HF_HUB_OFFLINE is set.") from err
-    except HfHubHTTPError as err:
-        raise _refused(err, repository) from err
-    except HFValidationError as err:
-        raise SourceError(_no_id(repository.id)) from err
-    except (httpx2.HTTPError, OSError) as err:
-        raise _UnreachableError(
-            f"{host} cannot be reached. Check the network; local files and demos open without it."
-        ) from err
-    except (ValueError, TypeError, KeyError) as err:
-        raise SourceError(f"{host} answered with something that is no model listing.") from err
-    files: dict[str, list[int]] = {}
-    for sibling in info.siblings or ():
-        name, size = sibling.rfilename, sibling.size
-        plain = re.fullmatch(r"[\w][\w.+ -]*(?:/[\w][\w.+ -]*)*", name)
-        if plain and isinstance(size, int):
-            files[name] = [size, int(sibling.lfs is not None)]
-    if not info.sha or not _COMMIT.fullmatch(info.sha):
-        raise SourceError(f"{host} named no commit for {repository.id}.")
-    return {"commit": info.sha, "files": files}
-
-
-def _locate(
-    repository: Repository, commit: str, path: str, listed: Listed, traffic: Traffic
-) -> Address:
-    """Where a file lies: its page for small files, the signed address for those stored apart."""
-    import httpx2
-    from huggingface_hub import get_hf_file_metadata, hf_hub_url
-    from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
-    from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
-
-    if repository.is_offline:
-        raise SourceError(
-            f"{path} of {repository.id} was not read here before, and this is offline mode."
-        )
-    headers = build_hf_headers(token=repository.token)
-    url = hf_hub_url(repository.id, path, revision=commit, endpoint=repository.endpoint)
-    if not listed.apart:
-        return Address(url, headers)
-    try:
-        traffic.requests += 1
-        found = get_hf_file_metadata(
-            url, token=repository.token, endpoint=repository.endpoint, timeout=_TIMEOUT
-        )
-    except OfflineModeIsEnabled as err:
-        raise SourceError(f"{path} was not read here before, and HF_HUB_OFFLINE is set.") from err
-    except HfHubHTTPError as err:
-        raise _refused(err, repository) from err
-    except (httpx2.HTTPError, OSError) as err:
-        host = urlsplit(url).hostname
-        raise SourceError(f"{host} cannot be reached. Check the network and try again.") from err
-    if found.size != listed.size:
-        raise SourceError(f"{path} of {repository.id} changed while it was being read. Try again.")
-    same_host = urlsplit(found.location).netloc == urlsplit(repository.endpoint).netloc
-    return Address(found.location, headers if same_host else {})
-
-
-def _refused(err: Exception, repository: Repository) -> SourceError:
-    """The sentence for an answer that is a refusal; no token is ever part of it."""
-    from huggingface_hub import errors
-
-    status = getattr(getattr(err, "response", None), "status_code", None)
-    page = f"{repository.endpoint}/{repository.id}"
-    if isinstance(err, errors.GatedRepoError):
-        if status == 403:
-            return SourceError(
-                f"{repository.id} is gated and this token has no access to it yet. Ask for "
-                f"access on {page}, then open it again."
-            )
-        return SourceError(
-            f"{repository.id} is gated: it opens only for people who are logged in and were "
-            f"given access. Ask for access on {page} and give a Hub token."
-        )
-    if isinstance(err, errors.RevisionNotFoundError):
-        return SourceError(
-            f"{repository.id} has no revision {repository.revision}. Give a branch, tag or "
-            f"commit that its page lists, or leave it out."
-        )
-    if isinstance(err, errors.RepositoryNotFoundError) or status == 404:
-        return SourceError(
-            f"There is no model {repository.id} on the Hub, or it is private. Check the "
-            f"spelling, or give a token that may read it."
-        )
-    if status == 401:
-        return SourceError("The Hub does not accept this token. Give a valid one, or none.")
-    if status == 429:
-        return SourceError("The Hub asks to wait: too many requests. Try again in a minute.")
-    return SourceError(
-        f"The Hub answered {status or 'with an error'} for {repository.id}. Try again later."
-    )

@@ -85,12 +85,12 @@ class RemoteFile:
         return b""
 
     def _fetch(self, start: int, length: int) -> bytes:
-        kept = self.cache.get(self.name, start, length) if self.cache else None
+        kept = self.cache.get(start, length) if self.cache else None
         if kept is not None:
             return kept
         data = self._request(start, length, again=True)
         if self.cache:
-            self.cache.put(self.name, start, data)
+            self.cache.put(start, data)
         return data
 
     def _request(self, start: int, length: int, *, again: bool) -> bytes:
@@ -105,7 +105,7 @@ class RemoteFile:
             with get_session().stream(
                 "GET", self._address.url, headers=headers, timeout=_TIMEOUT
             ) as answer:
-                self.traffic.requests += 1
+                self.traffic.add(requests=1)
                 if answer.status_code == 206:
                     self._check_range(answer.headers.get("Content-Range"), start, length)
                     return self._body(answer.iter_raw(), length)
@@ -143,7 +143,7 @@ class RemoteFile:
             data += chunk
             if len(data) > length:
                 break
-        self.traffic.bytes_read += len(data)
+        self.traffic.add(nbytes=len(data))
         if len(data) != length:
             raise SourceError(
                 f"{self._host()} sent {len(data):,} of {length:,} bytes of {self.name}. Try again."

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import stat
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Protocol
 
 from posviz.errors import SourceError
@@ -26,6 +26,13 @@ class Traffic:
 
     bytes_read: int = 0
     requests: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def add(self, *, nbytes: int = 0, requests: int = 0) -> None:
+        """Count a read; readers of one checkpoint may run beside each other."""
+        with self._lock:
+            self.bytes_read += nbytes
+            self.requests += requests
 
 
 class Reader(Protocol):
@@ -93,7 +100,7 @@ class LocalFile:
                 parts.append(part)
                 offset += len(part)
                 length -= len(part)
-                self._traffic.bytes_read += len(part)
+                self._traffic.add(nbytes=len(part))
             return parts[0] if len(parts) == 1 else b"".join(parts)
         except OSError as err:
             raise SourceError(f"{self.name} could not be read: {err.strerror}.") from err
@@ -131,7 +138,7 @@ class MemoryFile:
     def read_at(self, offset: int, length: int) -> bytes:
         """Exactly `length` bytes from `offset`."""
         check_span(self.name, self.size, offset, length)
-        self._traffic.bytes_read += length
+        self._traffic.add(nbytes=length)
         if isinstance(self._content, bytes):
             return self._content[offset : offset + length]
         with self._lock:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import unquote
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import numpy as np
 import pytest
@@ -53,6 +53,7 @@ class FakeHub:
     expire_once: bool = False  # the first signed address is refused
     answer: int | None = None  # a status for every listing
     silent: bool = False  # hang up without an answer
+    shift: int = 0  # answer with a range this far from the one asked for
     large: int = 10_000  # files of this size are stored apart
     url: str = ""
     cdn_url: str = ""
@@ -89,6 +90,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             return
         if self.server.role == "cdn":
             self._cdn(path)
+        elif path == "/api/models":
+            self._search()
         elif path.startswith("/api/models/"):
             self._listing(path)
         else:
@@ -126,6 +129,20 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         else:
             return True
         return False
+
+    def _search(self) -> None:
+        hub = self.server.hub
+        if hub.answer is not None:
+            self._error(hub.answer, "")
+            return
+        asked = parse_qs(urlsplit(self.path).query)
+        found = [
+            {"_id": "0" * 24, "id": repo, "downloads": 9, "pipeline_tag": "text-generation"}
+            for repo in hub.repos
+            if asked["search"][0] in repo
+        ]
+        body = json.dumps(found[: int(asked["limit"][0])]).encode()
+        self._send(200, {"Content-Type": "application/json"}, body)
 
     def _listing(self, path: str) -> None:
         hub = self.server.hub
@@ -186,6 +203,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self._send(200, headers, data)
             return
         first, last = int(found[1]), min(int(found[2]), len(data) - 1)
+        first, last = first + self.server.hub.shift, last + self.server.hub.shift
         if first >= len(data):
             self._send(416, {"Content-Range": f"bytes */{len(data)}"})
             return
@@ -200,6 +218,9 @@ class _Server(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.role, self.hub, self.blobs = role, hub, blobs
         threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Quiet: a client that stops reading is part of the tests."""
 
     @property
     def url(self) -> str:

@@ -266,3 +266,88 @@ def test_hub_cache_of_this_machine_comes_first(
             f"hub:{REPO}",
             access=sources.Access(local_paths=False, offline=True, cache=tmp_path / "cache"),
         )
+
+
+def test_legacy_checkpoint_is_read_by_ranges(fake_hub, rows, tmp_path):
+    torch = pytest.importorskip("torch")
+    weights = rows(512, 64)
+    folder = tmp_path / "legacy"
+    folder.mkdir()
+    state = {"a": torch.zeros(2000, 64), "transformer.wpe.weight": torch.from_numpy(weights)}
+    path = folder / "pytorch_model.bin"
+    torch.save(state, path, _use_new_zipfile_serialization=False)
+    fake_hub.repos["org/legacy"] = folder
+    checkpoint = sources.open("hub:org/legacy", access=fake_hub.access(tmp_path / "cache"))
+    assert np.array_equal(checkpoint.table().weights, weights)
+    assert checkpoint.bytes_read < weights.nbytes + 3 * 65536
+
+
+def test_files_of_one_name_in_two_folders_are_not_mixed_up_in_the_cache(
+    fake_hub, write_safetensors, rows, tmp_path
+):
+    access = fake_hub.access(tmp_path / "cache")
+    tables = {name: rows(16, 8) for name in ("a", "b")}
+    for name, table in tables.items():
+        root = tmp_path / "repo" / name
+        arrays = {"transformer.wpe.weight": table, "other": rows(80, 80)}
+        write_safetensors(root / "text_encoder" / "model.safetensors", arrays)
+        fake_hub.repos["org/two"] = root
+        if name == "b":  # the same repository at the same commit, asked for another folder
+            (root / "text_encoder").rename(root / "vae")
+        assert np.array_equal(sources.load("hub:org/two", access=access).weights, table)
+
+
+def test_cache_stays_within_its_limit(tmp_path):
+    from posviz.sources import cache
+
+    kept = cache.RangeCache(tmp_path, "org/model")
+    for start in range(5):
+        kept.put(start, bytes(100))
+    cache.prune(tmp_path, limit=250)
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 250
+    assert kept.get(0, 99) is None
+
+
+def test_folder_that_cannot_be_written_is_no_error(gpt2_repo, tmp_path):
+    hub, expected = gpt2_repo
+    blocked = tmp_path / "file"
+    blocked.write_text("in the way")
+    table = sources.load(f"hub:{REPO}", access=hub.access(blocked))
+    assert np.array_equal(table.weights, expected)
+
+
+def test_search_finds_names_and_says_when_it_cannot(gpt2_repo, tmp_path):
+    from posviz.sources.search import search
+
+    hub, _ = gpt2_repo
+    access = hub.access(tmp_path / "cache")
+    assert [(m.ref, m.downloads, m.task) for m in search("gpt", access)] == [
+        ("hub:org/gpt2", 9, "text-generation")
+    ]
+    assert search("nothing like it", access) == ()
+    hub.answer = 500
+    with pytest.raises(SourceError, match="refused the search"):
+        search("gpt", access)
+    hub.silent = True
+    with pytest.raises(SourceError, match="cannot be reached"):
+        search("gpt", access)
+    with pytest.raises(SourceError, match="offline mode"):
+        search("gpt", hub.access(tmp_path, offline=True))
+
+
+def test_answer_for_another_range_is_refused(gpt2_repo, tmp_path):
+    hub, _ = gpt2_repo
+    hub.shift = 1
+    with pytest.raises(SourceError, match=r"sent another part of \w+\.\w+ than was asked for"):
+        sources.open(f"hub:{REPO}", access=hub.access(tmp_path / "cache"))
+
+
+def test_hostile_header_from_the_hub_is_refused_like_a_local_one(fake_hub, tmp_path):
+    folder = tmp_path / "bad"
+    folder.mkdir()
+    text = json.dumps({"wpe": {"dtype": "F32", "shape": [4, 4], "data_offsets": [0, 32]}}).encode()
+    content = len(text).to_bytes(8, "little") + text + bytes(20_000)
+    (folder / "model.safetensors").write_bytes(content)
+    fake_hub.repos["org/bad"] = folder
+    with pytest.raises(SourceError, match=r"wpe is F32 of shape \[4, 4\], not 32 bytes"):
+        sources.open("hub:org/bad", access=fake_hub.access(tmp_path / "cache"))
