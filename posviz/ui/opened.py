@@ -83,7 +83,8 @@ def choose(ref: str | None, parameter: str | None = None) -> Opened:
     except PosvizError as error:
         if _OPEN not in session:
             session[_OPEN] = _open(DEFAULT, None)
-        session[_REFUSED] = Refused(asked, f"{error} Still showing {current().ref}.")
+        said = str(error) if asked[0] in str(error) else f"{asked[0]}: {error}"
+        session[_REFUSED] = Refused(asked, f"{said} Still showing {current().ref}.")
     return current()
 
 

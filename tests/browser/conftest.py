@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 PROJECT = Path(__file__).resolve().parents[2]
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -28,6 +28,10 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+
+
+PATIENCE = 60_000  # milliseconds; the machine of a test run may be busy with other things
+expect.set_options(timeout=PATIENCE)
 
 
 def _free_port() -> int:
@@ -103,7 +107,7 @@ def page(browser: Browser, app_url: str) -> Iterator[Page]:
     """A fresh visit; what the browser complains of and requests to elsewhere fail the test."""
     context = browser.new_context(viewport={"width": 1360, "height": 960})
     opened = context.new_page()
-    opened.set_default_timeout(60_000)
+    opened.set_default_timeout(PATIENCE)
     bad: list[str] = []
     local = (app_url, app_url.replace("http", "ws"), "data:", "blob:")
     opened.on("request", lambda r: None if r.url.startswith(local) else bad.append(r.url))

@@ -149,7 +149,7 @@ def test_an_unreachable_hub_gets_one_sentence_and_the_page_goes_on(
 
 
 def test_a_link_restores_the_view(page: Page, app_url: str) -> None:
-    open_page(page, f"{app_url}/similarity?table=demo:bert-mini&metric=cosine-centred&view=pairs")
+    open_page(page, f"{app_url}/similarity?table=demo:bert-mini&metric=Centred+cosine")
     expect(page.locator(".st-key-provenance").first).to_contain_text("centred cosine, centred")
 
 
