@@ -85,6 +85,11 @@ def test_logs_appear_at_once_and_the_server_listens_outside_the_container() -> N
     assert environment["STREAMLIT_SERVER_ADDRESS"] == "0.0.0.0"
 
 
+def test_starting_it_asks_no_service_on_the_internet() -> None:
+    config = tomllib.loads((PROJECT / ".streamlit/config.toml").read_text(encoding="utf-8"))
+    assert config["browser"] == {"gatherUsageStats": False, "serverAddress": "localhost"}
+
+
 def test_plotly_is_put_where_the_figure_component_asks_for_it() -> None:
     built = " ".join(_all("RUN"))
     assert "plotly/package_data/plotly.min.js static/" in built
