@@ -47,7 +47,7 @@ def _gaussian(weights: Array, rng: np.random.Generator) -> Array:
 
 
 def _shuffled(weights: Array, rng: np.random.Generator) -> Array:
-    shuffled: Array = rng.permutation(weights, axis=0)
+    shuffled: Array = weights[rng.permutation(len(weights))]
     return shuffled
 
 

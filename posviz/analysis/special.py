@@ -87,12 +87,31 @@ def special_rows(weights: Array) -> tuple[SpecialRow, ...]:
     ----------
     weights : array of shape (n_positions, d_model)
     """
+    return judge_rows(weights)[0]
+
+
+def usable_length(weights: Array) -> Usable:
+    """How many positions look trained, which do not, and by what rule.
+
+    Parameters
+    ----------
+    weights : array of shape (n_positions, d_model)
+    """
+    return judge_rows(weights)[1]
+
+
+def judge_rows(weights: Array) -> tuple[tuple[SpecialRow, ...], Usable]:
+    """Both of the above, from one look at the rows."""
     norms = row_norms(weights)
+    ordered = _ordered_rows(weights, norms)
+    return _special(norms, ordered), _usable(norms, ordered)
+
+
+def _special(norms: Float64, ordered: _Ordered | None) -> tuple[SpecialRow, ...]:
     reasons: dict[int, str] = {}
     if norms.any():
         for position, ratio in _odd_norms(norms):
             reasons[position] = f"norm {ratio:.2g} times the median"
-        ordered = _ordered_rows(weights, norms)
         for position in _positions(ordered.fresh) if ordered else ():
             norm = reasons.get(position)
             fresh = "as unlike its neighbours as a row that was never trained"
@@ -105,19 +124,11 @@ def special_rows(weights: Array) -> tuple[SpecialRow, ...]:
     )
 
 
-def usable_length(weights: Array) -> Usable:
-    """How many positions look trained, which do not, and by what rule.
-
-    Parameters
-    ----------
-    weights : array of shape (n_positions, d_model)
-    """
-    norms = row_norms(weights)
-    ordered = _ordered_rows(weights, norms)
+def _usable(norms: Float64, ordered: _Ordered | None) -> Usable:
     if ordered is None:
         return Usable(None, _positions(norms == 0), UNKNOWN)
     failing = _positions(ordered.fresh | (norms < 0.2 * ordered.norm))
-    return Usable(len(weights) - len(failing), failing, RULE)
+    return Usable(len(norms) - len(failing), failing, RULE)
 
 
 def _positions(flags: Flags) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from posviz.analysis.decomposition import Decomposition, EffectiveRank, decompose
 from posviz.analysis.measures import Cosine, Measures, Norms, Scalars, measure, nested
 from posviz.analysis.nulls import NULLS, Null
-from posviz.analysis.special import SpecialRow, Usable, special_rows, usable_length
+from posviz.analysis.special import SpecialRow, Usable, judge_rows
 from posviz.analysis.verdict import Sentence, verdict
 from posviz.analysis.waves import Helix, PowerLine, helix
 from posviz.errors import TableError
@@ -146,7 +146,7 @@ def analyze(
     ----------
     table : PositionTable
     exclude_special : bool
-        Leave out the rows of :func:`special_rows`; those that remain count as consecutive.
+        Leave out the special rows; those that remain count as consecutive.
     null_repeats : int or None
         Draws of each random null; None takes as many as stay cheap at this size, at least one.
     seed : int
@@ -161,7 +161,7 @@ def analyze(
     TableError
         Every row is special, so none would be left.
     """
-    special = special_rows(table.weights)
+    special, usable = judge_rows(table.weights)
     positions = np.arange(table.n_positions)
     if exclude_special and special:
         positions = np.delete(positions, [row.position for row in special])
@@ -185,7 +185,7 @@ def analyze(
         special_rows=special,
         positions=positions,
         helix=helix(decomposition),
-        usable=usable_length(table.weights),
+        usable=usable,
         nulls={
             key: _null(null, rows, own, repeats=null_repeats, seed=seed)
             for key, null in NULLS.items()
