@@ -160,6 +160,8 @@ def refusal(run: Callable[[], object]) -> str | None:
 def opened(name: str, content: bytes, config: bytes) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        # The standard library's own decoder of text in pickles says this of broken escapes.
+        warnings.filterwarnings("ignore", "invalid escape sequence", DeprecationWarning)
         found = sources.open_upload({name: content, "config.json": config})
         for table in found.tables:
             found.table(table.parameter)
