@@ -82,7 +82,6 @@ class TrainConfig:
         _between("steps", self.steps, 0, 10**9)
         _between("warm_up", self.warm_up, 0, 10**9)
         _between("seed", self.seed, 0, 2**63 - 1)
-        _between("lag", self.lag, 0, self.sequence_length - 1)
         for name in ("learning_rate", "token_scale", "weight_scale"):
             _between(name, getattr(self, name), 1e-12, 1e6)
         for name in ("weight_decay", "table_scale"):

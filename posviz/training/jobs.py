@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 State = Literal["queued", "running", "done", "stopped", "failed"]
 
 WORKER = (sys.executable, "-m", "posviz.training.worker")
-_GRACE = 1.5  # seconds a worker has to keep its last snapshot before it is ended
+_GRACE = 1.2  # seconds a worker has to keep its last snapshot before it is ended
 _WATCH = 0.5  # seconds between looks for jobs that nobody watches
 _HISTORY = 2000  # points of the loss curve that are kept
 _KEPT = 50  # ended jobs that can still be asked about

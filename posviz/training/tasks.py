@@ -113,8 +113,13 @@ def hide(
     mask: int,
     rng: torch.Generator,
 ) -> Batch:
-    """Replace a share of the maskable symbols by the mask, and ask for them; all (B, T)."""
-    hidden = (torch.rand(tokens.shape, generator=rng) < share) & maskable
+    """Replace a share of the maskable symbols by the mask, and ask for them; all (B, T).
+
+    Each sequence hides at least one, so that a small share of a short sequence still asks.
+    """
+    draws = torch.rand(tokens.shape, generator=rng).masked_fill(~maskable, 2.0)
+    hidden = draws <= draws.amin(dim=1, keepdim=True).clamp(min=share)
+    hidden &= maskable
     inputs = (tokens.masked_fill(hidden, mask), segments)
     return Batch(inputs, tokens.masked_fill(~hidden, IGNORED))
 
@@ -147,6 +152,10 @@ def _sticky_mlm(config: TrainConfig) -> Data:
 def _copy(config: TrainConfig) -> Data:
     vocabulary = Vocabulary.causal(LETTERS)
     first_letter, lag, length = vocabulary[LETTERS[0]], config.lag, config.sequence_length
+    if not 0 <= lag < length:
+        raise TrainingError(
+            f"lag lies between 0 and {length - 1} in sequences of {length}; {lag} was given."
+        )
 
     def sample(count: int, rng: torch.Generator, held_out: bool) -> Batch:
         tokens = torch.randint(len(LETTERS), (count, length), generator=rng) + first_letter

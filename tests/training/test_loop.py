@@ -74,7 +74,8 @@ def test_rows_past_the_sequence_are_never_seen_and_only_decay() -> None:
     config = default_config("copy", steps=10, weight_decay=0.1, sequence_length=9, **SMALL)
     first, *_, last = snapshots(config)
     assert last.seen.tolist() == [True] * 9 + [False] * 7
-    rates = [5e-3 * (step + 1) / 50 for step in range(10)]  # AdamW: times 1 - rate * decay a step
+    # AdamW multiplies by 1 - rate * decay at each step.
+    rates = [config.learning_rate * (step + 1) / 50 for step in range(10)]
     factor = np.prod([1 - rate * 0.1 for rate in rates])
     np.testing.assert_allclose(last.table[9:], first.table[9:] * factor, rtol=1e-5)
 

@@ -127,7 +127,6 @@ def test_an_unknown_task_is_answered_with_the_list() -> None:
         ),
         ({"learning_rate": math.nan}, "learning-rate lies between 1e-12 and 1e+06; nan was given."),
         ({"mask": 1.0}, "mask lies between 0.01 and 0.99; 1 was given."),
-        ({"lag": 64}, "lag lies between 0 and 63; 64 was given."),
         ({"steps": -1}, "steps lies between 0 and 1e+09; -1 was given."),
         (
             {"d_model": 30},
@@ -144,6 +143,19 @@ def test_a_setting_out_of_range_is_refused(settings: dict[str, object], sentence
     with pytest.raises(TrainingError) as refused:
         default_config("copy", **settings)
     assert str(refused.value) == sentence
+
+
+def test_every_sequence_hides_at_least_one_symbol() -> None:
+    for task in ("sticky-mlm", "char-mlm"):
+        vocabulary, batch = batch_of(task, mask=0.01, n_positions=8)
+        assert (batch.inputs[0] == vocabulary[MASK]).any(dim=1).all()
+
+
+@pytest.mark.parametrize("lag", [-1, 16])
+def test_a_lag_that_leads_out_of_the_sequence_is_refused(lag: int) -> None:
+    with pytest.raises(TrainingError) as refused:
+        batch_of("copy", lag=lag, n_positions=16)
+    assert str(refused.value) == f"lag lies between 0 and 15 in sequences of 16; {lag} was given."
 
 
 def test_sequences_too_short_for_two_chains_are_refused() -> None:
