@@ -102,8 +102,16 @@ class Checkpoint:
         Full sentences.
     size : int
         Bytes of the weight files (0 for generated tables).
+    read_entry : function
+        From a tensor's name to its values.
+    read_table : function
+        From a candidate to the candidate, judged by its numbers, and its rows.
+    by_hand : function
+        From the name of any tensor to a candidate, or None if there is no such tensor.
     revision : str or None
         Commit of a Hub model, step of a run.
+    traffic : Traffic
+        What the readers have counted so far.
     """
 
     ref: str
@@ -119,7 +127,7 @@ class Checkpoint:
     warnings: tuple[str, ...]
     size: int
     read_entry: Callable[[str], NDArray[np.float32]]
-    assemble: Callable[[Candidate], NDArray[np.float32]]
+    read_table: Callable[[Candidate], tuple[Candidate, NDArray[np.float32]]]
     by_hand: Callable[[str], Candidate | None]
     revision: str | None = None
     traffic: Traffic = field(default_factory=Traffic)
@@ -177,7 +185,7 @@ class Checkpoint:
         TableError
             The stored numbers are not finite.
         """
-        candidate = self.candidate(parameter)
+        candidate, rows = self.read_table(self.candidate(parameter))
         provenance = Provenance(
             source=self.source,
             ref=self.ref,
@@ -188,7 +196,7 @@ class Checkpoint:
         )
         several = len(self.tables) > 1 or not candidate.default
         return PositionTable(
-            self.assemble(candidate),
+            rows,
             name=f"{self.name} · {candidate.label}" if several else self.name,
             provenance=provenance,
             kind=candidate.kind,

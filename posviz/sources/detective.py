@@ -145,9 +145,14 @@ def by_hand(parameter: str, case: Case) -> Candidate | None:
     return candidate(suspect, case)
 
 
-def assemble(chosen: Candidate, case: Case) -> NDArray[np.float32]:
-    """The rows of a candidate, of shape (row_offset + n_positions, d_model)."""
-    return case.see(case.suspects[chosen.parameter]).rows
+def read_table(chosen: Candidate, case: Case) -> tuple[Candidate, NDArray[np.float32]]:
+    """A candidate with its rows, of shape (row_offset + n_positions, d_model).
+
+    The candidate is judged again, now that its numbers have been seen.
+    """
+    suspect = case.suspects[chosen.parameter]
+    rows = case.see(suspect).rows
+    return replace(candidate(suspect, case), default=chosen.default), rows
 
 
 def candidate(suspect: Suspect, case: Case) -> Candidate:
@@ -248,8 +253,10 @@ def _offset(suspect: Suspect, seen: Seen | None) -> tuple[int, str | None]:
     if suspect.known is not None:
         rule, _, default = suspect.known.offset.partition(":")
         if rule == "pad+1":
-            pad = configs.value(suspect.chain, "pad_token_id")
-            pad = pad if type(pad) is int and 0 <= pad < 16 else int(default or 1)
+            stated = configs.value(suspect.chain, "pad_token_id")
+            pad = int(default or 1)
+            if type(stated) is int and 0 <= stated < suspect.n_rows - 1:
+                pad = stated
             offset, why = pad + 1, f"positions count from pad_token_id + 1 = {pad + 1}"
         else:
             offset = int(rule)

@@ -101,6 +101,6 @@ def _made(
         warnings=(),
         size=0,
         read_entry=lambda name: make(),
-        assemble=lambda chosen: make(),
+        read_table=lambda chosen: (chosen, make()),
         by_hand=lambda parameter: None,
     )

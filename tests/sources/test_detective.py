@@ -505,3 +505,14 @@ def test_thousands_of_tables_are_neither_read_nor_listed_one_by_one(opened, rows
     found = opened({f"h.{index}.wpe.weight": table for index in range(5000)})
     assert len(found.tables) == 512
     assert len(found.entries) == 5000
+
+
+def test_a_tensor_named_by_hand_is_judged_by_its_numbers(opened, rows):
+    found = opened({"wpe.weight": rows(16, 8), "table": sinusoidal(64, 8)})
+    assert found.table("table").kind == "sinusoidal"
+    assert found.table("wpe.weight").kind == "learned"
+
+
+def test_names_that_look_like_endless_snapshots_do_no_harm(opened, rows):
+    found = opened({f"step-{'9' * 5000}": rows(4, 4), "wpe.weight": rows(16, 8)})
+    assert only(found).parameter == "wpe.weight"

@@ -100,9 +100,9 @@ def test_memo_index_of_two_billion_costs_nothing(bounded):
         b"\x80\x04\x8e" + struct.pack("<Q", 2**40) + b"x.",  # a terabyte of bytes
         b"\x80\x04\x8d" + struct.pack("<Q", 2**63) + b"x.",
         b"\x80\x02\x8b" + struct.pack("<i", 2**31 - 1) + b"x.",
-        b"\x80\x02" + b")" + b"\x85" * 1_100_000 + b".",  # tuples in tuples
-        b"\x80\x02" + b"(" * 1_100_000 + b".",
-        b"\x80\x02" + b"]" + b"2" * 1_100_000 + b".",
+        b"\x80\x02" + b")" + b"\x85" * 760_000 + b".",  # tuples in tuples
+        b"\x80\x02" + b"(" * 760_000 + b".",
+        b"\x80\x02" + b"]" + b"2" * 760_000 + b".",
         b"\x80\x02.",
         b"\x80\x02h\x05.",
         b"\x80\x02\x86.",
