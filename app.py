@@ -42,6 +42,9 @@ PAGES = {
     "Change": [
         listed("interpolation", "Interpolation", "expand", "The table at another length."),
     ],
+    "More": [
+        listed("checkpoint", "Checkpoint", "inventory_2", "What is in the file, and why."),
+    ],
 }
 
 

@@ -26,6 +26,14 @@ def count(value: int | None) -> str:
     return ABSENT if value is None else f"{value:,}"
 
 
+def data_size(size: int) -> str:
+    """Bytes in decimal units, as files are advertised: ``3.15 MB``."""
+    for power, unit in ((3, "GB"), (2, "MB"), (1, "kB")):
+        if size >= 1000**power:
+            return f"{size / 1000**power:.3g} {unit}"
+    return f"{size:,} bytes"
+
+
 def listed(items: Sequence[int], *, most: int = 6) -> str:
     """A few whole numbers in words: ``0 and 1023``, or ``1, 2, 3 and 40 more``."""
     words = [str(item) for item in items[:most]]

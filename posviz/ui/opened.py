@@ -7,27 +7,29 @@ nothing: its sentence is shown and the table that was open stays open.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, cast
 
 import streamlit as st
 
 from posviz import sources
-from posviz.errors import PosvizError, SourceError
+from posviz.errors import PosvizError
+from posviz.ui import uploads
 from posviz.ui.access import visitor_access
+from posviz.ui.facts import Facts, Read, read
 
 if TYPE_CHECKING:
-    from posviz.sources import Access, Candidate
+    from collections.abc import Mapping
+    from typing import IO
+
+    from posviz.sources import Access
     from posviz.table import PositionTable
 
 DEFAULT = "demo:gpt-mini"
-UPLOAD = "upload:"
-KEPT_UPLOADS = 8  # tables, not files: the files are dropped as soon as the table is read
 REFRESH_SECONDS = 3600  # a Hub branch may move
 
-_OPEN, _ASKED, _REFUSED, _UPLOADS = "_open", "_asked", "_refused", "_uploads"
+_OPEN, _ASKED, _REFUSED = "_open", "_asked", "_refused"
 
 
 @dataclass(frozen=True)
@@ -36,18 +38,26 @@ class Opened:
 
     ref: str
     table: PositionTable
-    tables: tuple[Candidate, ...]
-    warnings: tuple[str, ...]
-    format: str
-    model_type: str | None
+    facts: Facts
 
 
 @dataclass(frozen=True)
 class Refused:
-    """What was asked for, as (reference, parameter), and why it could not be opened."""
+    """What was asked for and not opened.
+
+    Parameters
+    ----------
+    asked : (str, str or None)
+        Reference and parameter.
+    sentence : str
+        Why not, and what is shown instead.
+    facts : Facts or None
+        What is in the checkpoint, where it opened but holds no position table.
+    """
 
     asked: tuple[str, str | None]
     sentence: str
+    facts: Facts | None = None
 
 
 def current() -> Opened:
@@ -55,10 +65,14 @@ def current() -> Opened:
     return cast("Opened", st.session_state[_OPEN])
 
 
-def trouble() -> str | None:
-    """Why what was asked for is not what is open; None if it is."""
-    refused = st.session_state.get(_REFUSED)
-    return refused.sentence if refused else None
+def last() -> Opened | None:
+    """The table that was open in the run before, if there was one."""
+    return cast("Opened | None", st.session_state.get(_OPEN))
+
+
+def refused() -> Refused | None:
+    """What was asked for, where that is not what is open."""
+    return cast("Refused | None", st.session_state.get(_REFUSED))
 
 
 def try_again() -> None:
@@ -74,84 +88,53 @@ def choose(ref: str | None, parameter: str | None = None) -> Opened:
     """
     session, asked = st.session_state, (ref or DEFAULT, parameter)
     session[_ASKED] = asked
-    refused: Refused | None = session.get(_REFUSED)
-    if refused and refused.asked == asked:
+    before = refused()
+    if before and before.asked == asked:
         return current()
     session.pop(_REFUSED, None)
+    facts = None
     try:
-        session[_OPEN] = _open(*asked)
+        found = _read(*asked)
+        if found.table is not None:
+            session[_OPEN] = Opened(asked[0], found.table, found.facts)
+            return current()
+        sentence, facts = found.sentence, found.facts
     except PosvizError as error:
-        if _OPEN not in session:
-            session[_OPEN] = _open(DEFAULT, None)
-        said = str(error) if asked[0] in str(error) else f"{asked[0]}: {error}"
-        session[_REFUSED] = Refused(asked, f"{said} Still showing {current().ref}.")
+        sentence = str(error)
+    if _OPEN not in session:
+        demo = _read(DEFAULT, None)
+        assert demo.table is not None, "the shipped demo holds a table"
+        session[_OPEN] = Opened(DEFAULT, demo.table, demo.facts)
+    if asked[0] not in sentence:
+        sentence = f"{asked[0]}: {sentence}"
+    session[_REFUSED] = Refused(asked, f"{sentence} Still showing {current().ref}.", facts)
     return current()
 
 
 def take_upload(files: Mapping[str, IO[bytes]]) -> str | None:
-    """Keep the table of uploaded files and return its reference; None, and why, if there is none.
-
-    The same name with other content is another upload.
-    """
+    """Keep what is of use of uploaded files and return its reference; None, and why, if nothing."""
     try:
-        with sources.open_upload(dict(files)) as checkpoint:
-            opened = _described(checkpoint, None)
+        return uploads.take(files)
     except PosvizError as error:
         sentence = f"{error} Still showing {current().ref}."
         st.session_state[_REFUSED] = Refused(st.session_state[_ASKED], sentence)
         return None
-    kept: dict[str, Opened] = st.session_state.setdefault(_UPLOADS, {})
-    ref = _free_name(opened, kept)
-    kept[ref] = replace(opened, ref=ref)
-    for oldest in list(kept)[:-KEPT_UPLOADS]:
-        del kept[oldest]
-    return ref
 
 
-def uploads() -> tuple[str, ...]:
-    """References of what this visitor has uploaded, newest last."""
-    return tuple(st.session_state.get(_UPLOADS, {}))
-
-
-def _free_name(opened: Opened, kept: Mapping[str, Opened]) -> str:
-    name, number = opened.ref, 1
-    while name in kept and kept[name].table.fingerprint != opened.table.fingerprint:
-        number += 1
-        name = f"{opened.ref} ({number})"
-    return name
-
-
-def _open(ref: str, parameter: str | None) -> Opened:
-    if ref.startswith(UPLOAD):
-        kept = st.session_state.get(_UPLOADS, {})
-        if ref not in kept:
-            raise SourceError(
-                f"{ref}: uploads live in the visit that made them, and this visit has no such "
-                f"upload. Upload the file again."
-            )
-        return cast("Opened", kept[ref])
+def _read(ref: str, parameter: str | None) -> Read:
+    if ref.startswith(uploads.PREFIX):
+        return uploads.opened(ref, parameter)
     access = visitor_access()
-    return _open_shared(ref, parameter, _stamp(ref, access), access.token, access)
+    return _read_shared(ref, parameter, _stamp(ref, access), access.token, access)
 
 
 @st.cache_resource(max_entries=24, ttl=REFRESH_SECONDS, show_spinner=False)
-def _open_shared(
+def _read_shared(
     ref: str, parameter: str | None, stamp: str, token: str | bool, _access: Access
-) -> Opened:
-    """Open once for all visitors with the same rights; ``stamp`` changes with the file."""
+) -> Read:
+    """Read once for all visitors with the same rights; ``stamp`` changes with the file."""
     with sources.open(ref, access=_access) as checkpoint:
-        return replace(_described(checkpoint, parameter), ref=ref)
-
-
-def _described(checkpoint: sources.Checkpoint, parameter: str | None) -> Opened:
-    return Opened(
-        ref=checkpoint.ref,
-        table=checkpoint.table(parameter),
-        tables=checkpoint.tables,
-        warnings=checkpoint.warnings,
-        format=checkpoint.format,
-        model_type=checkpoint.model_type,
-    )
+        return read(checkpoint, parameter)
 
 
 def _stamp(ref: str, access: Access) -> str:

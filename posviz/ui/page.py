@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
-from posviz.ui import opened
+from posviz.ui import opened, picker
 from posviz.ui.format import count, listed, literal
 from posviz.ui.picker import EXPERT, WITHOUT
 
@@ -55,12 +55,30 @@ def question(text: str) -> Opened:
         _start_the_app()
     st.title(text, anchor=False)
     found = opened.current()
-    if reason := opened.trouble():
-        st.error(literal(reason), icon=":material/error:")
-        st.button("Try again", on_click=opened.try_again, key="try-again")
-    for warning in found.warnings:
+    _refusal()
+    for warning in found.facts.warnings:
         st.warning(literal(warning), icon=":material/info:")
     return found
+
+
+def _refusal() -> None:
+    """Why what was asked for is not open, and the two ways on: once more, or a tensor by hand."""
+    refused = opened.refused()
+    if refused is None:
+        return
+    st.error(literal(refused.sentence), icon=":material/error:")
+    if refused.facts is not None and refused.facts.by_hand:
+        names = [entry.name for entry in refused.facts.by_hand]
+        st.selectbox(
+            "Open a tensor by hand",
+            names,
+            index=None,
+            key="by_hand",
+            placeholder=f"{len(names):,} tensors with two axes",
+            on_change=picker.open_by_hand,
+        )
+    else:
+        st.button("Try again", on_click=opened.try_again, key="try-again")
 
 
 def _start_the_app() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from posviz.sources import PRESETS
-from posviz.ui import opened, results
+from posviz.ui import opened, results, uploads
 from posviz.ui.format import count, listed, literal
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def describe(found: Opened) -> str:
 
 def _table_picker() -> str | None:
     session = st.session_state
-    options = [*opened.uploads(), *DEMOS, *PRESETS, *_references()]
+    options = [*uploads.listed(), *DEMOS, *PRESETS, *_references()]
     asked = session.get(TABLE) or st.query_params.get(TABLE)
     if asked and asked not in options:
         options.insert(0, asked)
@@ -73,7 +73,7 @@ def _table_picker() -> str | None:
 
 def _references() -> tuple[str, str]:
     """Generated tables of the size that was last open, to hold the open one against."""
-    last = st.session_state.get("_open")
+    last = opened.last()
     rows, width = (last.table.n_positions, last.table.d_model) if last else (1024, 768)
     return f"sinusoidal:{rows}x{width}", f"random:{rows}x{width}"
 
@@ -107,6 +107,13 @@ def _take_upload() -> None:
         session[TABLE] = ref
 
 
+def open_by_hand(key: str = "by_hand") -> None:
+    """Open the tensor picked in the widget ``key``, in the checkpoint last asked for."""
+    session = st.session_state
+    session[PARAMETER] = session[key]
+    session[_PARAMETER_OF] = session.get(TABLE)
+
+
 def _parameter_asked(ref: str | None) -> str | None:
     """The table of several that was picked in this file, or named by the link that opened it."""
     session = st.session_state
@@ -117,18 +124,21 @@ def _parameter_asked(ref: str | None) -> str | None:
 
 
 def _tables_of(found: Opened) -> None:
-    names = [table.parameter for table in found.tables]
-    st.session_state[_PARAMETER_OF] = st.session_state.get(TABLE)
-    if len(names) < 2:
+    """One click takes another table of the file; a tensor opened by hand stands first."""
+    session = st.session_state
+    session[_PARAMETER_OF] = session.get(TABLE)
+    tables = found.facts.tables
+    names = [table.parameter for table in tables]
+    parameter = session.get(PARAMETER)
+    if parameter and parameter not in names:
+        if opened.refused() is not None:
+            return
+        names.insert(0, parameter)
+    if len(names) < 2 and not parameter:
         return
-    reasons = {table.parameter: table.reason for table in found.tables}
-    st.selectbox(
-        f"{len(names)} tables in this file",
-        names,
-        key=PARAMETER,
-        bind="query-params",
-        help="\n\n".join(f"`{name}`: {reason}" for name, reason in reasons.items()),
-    )
+    reasons = "\n\n".join(f"`{table.parameter}`: {table.reason}" for table in tables)
+    label = "Table of this file" if len(names) == 1 else f"One of {len(names)} tables of this file"
+    st.selectbox(label, names, key=PARAMETER, bind="query-params", help=reasons or None)
 
 
 def _without_special_rows(found: Opened) -> None:

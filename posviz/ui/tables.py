@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -30,7 +30,7 @@ def numbers(of: Analysis, *prefixes: str) -> None:
         for name in own
         if not prefixes or name.startswith(prefixes)
     ]
-    _table(("", "this table", *NULLS.values()), rows)
+    markdown_table(("", "this table", *NULLS.values()), rows)
 
 
 def components(of: Analysis, most: int = 10) -> None:
@@ -50,7 +50,7 @@ def components(of: Analysis, most: int = 10) -> None:
         )
         for k in range(min(most, of.decomposition.rank))
     ]
-    _table(("share of the variance", *ratios), rows)
+    markdown_table(("share of the variance", *ratios), rows)
 
 
 def helix(of: Analysis) -> None:
@@ -62,21 +62,21 @@ def helix(of: Analysis) -> None:
         (_label("helix.radius"), decimal(found.radius)),
         (_label("helix.axis_component"), axis),
     ]
-    _table(("read as a helix", "this table"), rows)
+    markdown_table(("read as a helix", "this table"), rows)
 
 
 def power(of: Analysis) -> None:
     """The strongest periods along position."""
     if of.power:
         rows = [(f"{line.period:.3g} positions", percent(line.share)) for line in of.power]
-        _table(("period", "share of the power"), rows)
+        markdown_table(("period", "share of the power"), rows)
 
 
 def special(of: Analysis) -> None:
     """Rows unlike the rest, each with its reason."""
     if of.special_rows:
         rows = [(count(row.position), decimal(row.norm), row.reason) for row in of.special_rows]
-        _table(("special position", "norm", "why"), rows[:40])
+        markdown_table(("special position", "norm", "why"), rows[:40])
 
 
 def geometry(before: Geometry, after: Geometry) -> None:
@@ -85,7 +85,7 @@ def geometry(before: Geometry, after: Geometry) -> None:
         (_label(name), decimal(getattr(before, name)), decimal(getattr(after, name)))
         for name in vars(before)
     ]
-    _table(("", "before", "after"), rows)
+    markdown_table(("", "before", "after"), rows)
 
 
 def rebuilt(errors: Mapping[str, float]) -> None:
@@ -93,7 +93,7 @@ def rebuilt(errors: Mapping[str, float]) -> None:
     if errors:
         best = sorted(errors.items(), key=lambda item: item[1])
         rows = [(METHODS[key].label, decimal(error)) for key, error in best]
-        _table(("method", _label("holdout")), rows)
+        markdown_table(("method", _label("holdout")), rows)
 
 
 def method(*names: str) -> None:
@@ -121,10 +121,15 @@ def _value(value: float | int | None) -> str:
     return count(value) if isinstance(value, int) else decimal(value, digits=4)
 
 
-def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
-    """A Markdown table: it can be read aloud, copied and printed, and costs no library."""
-    head = list(head)
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
-    text = ("| " + " | ".join(cell if line is lines[1] else literal(cell) for cell in line) + " |"
-            for line in lines)  # fmt: skip
-    st.markdown("\n".join(text))
+def markdown_table(
+    head: Sequence[str], rows: Iterable[Sequence[str]], *, right: Collection[int] | None = None
+) -> None:
+    """A table that can be read aloud, copied and printed, and costs no library.
+
+    ``right`` are the columns set to the right, for numbers; all but the first if absent.
+    """
+    numeric = range(1, len(head)) if right is None else right
+    rule = ["---:" if column in numeric else "---" for column in range(len(head))]
+    cells = [[literal(cell) for cell in line] for line in (head, *rows)]
+    lines = [cells[0], rule, *cells[1:]]
+    st.markdown("\n".join(f"| {' | '.join(line)} |" for line in lines))

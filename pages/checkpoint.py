@@ -1,0 +1,51 @@
+"""What is in the open file: every tensor, which were taken for position tables, and why."""
+
+import streamlit as st
+
+from posviz.ui import inspection, opened, page, picker
+from posviz.ui.format import count, data_size
+from posviz.ui.page import Number
+
+found = page.question("What is in the checkpoint?")
+refused = opened.refused()
+facts = refused.facts if refused and refused.facts else found.facts
+
+page.answer(*inspection.said(facts))
+page.numbers(
+    Number(
+        data_size(facts.bytes_read),
+        "read to find and open the table",
+        f"of {data_size(facts.size)}" if facts.size else "nothing had to be read",
+    ),
+    Number(
+        count(len(facts.tables)),
+        "position tables found",
+        f"among {len(facts.entries):,} tensors",
+    ),
+    Number(
+        count(found.table.n_positions),
+        "positions in the open table",
+        inspection.config_length(facts),
+    ),
+)
+with page.card("Position tables, and why"):
+    inspection.tables(facts)
+with page.card("Every tensor"):
+    left, right = st.columns([3, 2])
+    wanted = left.text_input(
+        "Filter", key="tensor", bind="query-params", placeholder="part of a name, such as pos"
+    )
+    right.selectbox(
+        "Open a tensor by hand",
+        [entry.name for entry in facts.by_hand],
+        index=None,
+        key="by_hand_here",
+        placeholder=f"{len(facts.by_hand):,} tensors with two axes",
+        on_change=picker.open_by_hand,
+        args=("by_hand_here",),
+        disabled=not facts.by_hand,
+    )
+    inspection.tensors(facts, wanted or "")
+page.provenance(found, facts.format, f"{facts.requests} requests" if facts.requests else "")
+with page.section("Settings of the model"):
+    inspection.config(facts)

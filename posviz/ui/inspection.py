@@ -1,0 +1,131 @@
+"""The Checkpoint page in words and tables: what is in a file and how its table was found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from posviz.ui.format import ABSENT, count, data_size, literal
+from posviz.ui.tables import markdown_table
+
+if TYPE_CHECKING:
+    from posviz.sources import Candidate
+    from posviz.ui.facts import Facts
+
+SHOWN = 200  # tensors listed at once; the filter finds the others
+LENGTHS = ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "block_size")
+MATTERS = (  # settings that say something of positions, wherever they stand in a config
+    *LENGTHS,
+    "model_type",
+    "architectures",
+    "position_embedding_type",
+    "pad_token_id",
+    "hidden_size",
+    "n_embd",
+    "d_model",
+    "embedding_size",
+    "image_size",
+    "patch_size",
+    "rope_theta",
+    "rope_scaling",
+    "sinusoidal_pos_embds",
+    "relative_attention_num_buckets",
+)
+
+
+def said(facts: Facts) -> tuple[str, ...]:
+    """What the file is and what was found in it."""
+    if not facts.tables:
+        return "No position table.", literal(facts.message or "")
+    best = facts.tables[0]
+    several = f" The first of {len(facts.tables)} opens." if len(facts.tables) > 1 else ""
+    return f"{literal(best.parameter)}.", literal(best.reason) + several
+
+
+def tables(facts: Facts) -> None:
+    """Every position table with its layout and the reason it was taken for one."""
+    if not facts.tables:
+        st.markdown(literal(facts.message or "None."))
+        return
+    rows = [
+        (
+            table.parameter,
+            _shape(table.shape),
+            table.dtype,
+            count(table.n_positions),
+            _rows_beside(table),
+            table.kind,
+            table.reason,
+        )
+        for table in facts.tables
+    ]
+    head = ("tensor", "shape", "type", "positions", "rows beside", "kind", "why")
+    markdown_table(head, rows, right=(3,))
+
+
+def tensors(facts: Facts, wanted: str) -> None:
+    """The tensors whose name holds the words, in the file's own order."""
+    words = wanted.lower().split()
+    named = [e for e in facts.entries if all(word in e.name.lower() for word in words)]
+    chosen = {name for table in facts.tables for name in table.parameter.split("+")}
+    rows = [
+        (
+            f"{entry.name}{' ◂' if entry.name in chosen else ''}",
+            ABSENT if entry.shape is None else _shape(entry.shape),
+            entry.dtype or ABSENT,
+            ABSENT if entry.nbytes is None else data_size(entry.nbytes),
+            entry.file,
+        )
+        for entry in named[:SHOWN]
+    ]
+    markdown_table(("name", "shape", "type", "bytes", "file"), rows, right=(3,))
+    if len(named) > SHOWN:
+        st.caption(f"{SHOWN} of {len(named):,} shown; the filter finds the others.")
+    elif not named:
+        st.caption(f"No name holds “{literal(wanted)}”.")
+
+
+def config(facts: Facts) -> None:
+    """The settings that say something of positions."""
+    rows = [(name, str(value)) for name, value in _flat(facts.config) if _last(name) in MATTERS]
+    if rows:
+        markdown_table(("setting", "value"), rows, right=())
+    else:
+        st.caption("The checkpoint came without settings that say anything of positions.")
+
+
+def config_length(facts: Facts) -> str:
+    """The length that the settings name, for beside the length of the table."""
+    found = [value for name, value in _flat(facts.config) if _last(name) in LENGTHS]
+    lengths = [value for value in found if isinstance(value, int)]
+    return f"the settings say {lengths[0]:,}" if lengths else "the settings name no length"
+
+
+def _flat(config: Mapping[str, object], under: str = "") -> Iterator[tuple[str, object]]:
+    for name, value in config.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{under}{name}.")
+        else:
+            yield f"{under}{name}", value
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return " × ".join(f"{length:,}" for length in shape) or "one number"
+
+
+def _rows_beside(table: Candidate) -> str:
+    parts = {
+        "offset": table.row_offset,
+        "prefix": table.prefix_rows,
+        "suffix": table.suffix_rows,
+    }
+    beside = [f"{rows} {name}" for name, rows in parts.items() if rows]
+    if table.grid:
+        beside.append(f"grid {table.grid[0]} × {table.grid[1]}")
+    return ", ".join(beside) or "none"

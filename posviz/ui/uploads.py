@@ -1,0 +1,120 @@
+"""Uploaded checkpoints: what is of use is read at once, and the files are let go.
+
+Kept are the position tables, or, where there is none, the tensors that a person may want to
+open by hand, as far as KEPT_BYTES go. Uploads belong to one visit and end with it.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from math import prod
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from posviz import sources
+from posviz.errors import PosvizError, SourceError
+from posviz.ui.facts import Facts, Read, facts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import IO
+
+    from posviz.sources import Checkpoint
+    from posviz.table import PositionTable
+
+PREFIX = "upload:"
+KEPT = 8  # uploads of one visit
+KEPT_BYTES = 64 << 20  # of each, beside its first table
+
+_KEY = "_uploads"
+
+
+@dataclass(frozen=True)
+class Upload:
+    """One upload: its facts, its tables by parameter, and why none opens if none does."""
+
+    facts: Facts
+    tables: Mapping[str, PositionTable]
+    sentence: str
+
+    @property
+    def mark(self) -> tuple[str, ...]:
+        """The same for the same content: names and fingerprints of what was kept."""
+        prints = (f"{name} {table.fingerprint}" for name, table in self.tables.items())
+        return (*prints, self.sentence)
+
+
+def take(files: Mapping[str, IO[bytes]]) -> str:
+    """Keep an upload and return its reference; the same name with other content is another one.
+
+    Raises
+    ------
+    PosvizError
+        The files are no checkpoint that is read here, or hold no table that is a table.
+    """
+    with sources.open_upload(dict(files)) as checkpoint:
+        upload = _taken(checkpoint)
+    kept: dict[str, Upload] = st.session_state.setdefault(_KEY, {})
+    ref = name = upload.facts.ref
+    number = 1
+    while ref in kept and kept[ref].mark != upload.mark:
+        number += 1
+        ref = f"{name} ({number})"
+    kept.pop(ref, None)
+    kept[ref] = replace(upload, facts=replace(upload.facts, ref=ref))
+    for oldest in list(kept)[:-KEPT]:
+        del kept[oldest]
+    return ref
+
+
+def listed() -> tuple[str, ...]:
+    """References of what this visitor has uploaded, newest first."""
+    return tuple(reversed(st.session_state.get(_KEY, {})))
+
+
+def opened(ref: str, parameter: str | None) -> Read:
+    """A table of an upload of this visit.
+
+    Raises
+    ------
+    SourceError
+        No such upload in this visit, or no such table kept of it.
+    """
+    upload: Upload | None = st.session_state.get(_KEY, {}).get(ref)
+    if upload is None:
+        raise SourceError(
+            f"{ref}: uploads live in the visit that made them, and this visit has no such "
+            f"upload. Upload the file again."
+        )
+    if parameter is None and not upload.facts.tables:
+        return Read(upload.facts, None, upload.sentence)
+    name = parameter or next(iter(upload.tables))
+    if name not in upload.tables:
+        raise SourceError(
+            f"{ref}: {name} is not among what was kept of this upload "
+            f"({', '.join(upload.tables) or 'nothing'}). Open the file by its path for any tensor."
+        )
+    return Read(upload.facts, upload.tables[name])
+
+
+def _taken(checkpoint: Checkpoint) -> Upload:
+    said = facts(checkpoint)
+    if said.tables:
+        first = said.tables[0].parameter
+        tables = {first: checkpoint.table(first)}
+        further = {table.parameter: table.shape for table in said.tables[1:]}
+    else:
+        tables = {}
+        further = {entry.name: entry.shape or () for entry in said.by_hand}
+    left = KEPT_BYTES
+    for name, shape in further.items():
+        left -= 4 * prod(shape)
+        if left < 0:
+            break
+        with suppress(PosvizError):  # a further tensor that is no table is not missed
+            tables[name] = checkpoint.table(name)
+    message = said.message or "no position table was found."
+    sentence = "" if said.tables else f"{checkpoint.name}: {message}"
+    return Upload(facts(checkpoint), tables, sentence)
