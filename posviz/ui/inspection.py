@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from posviz.ui.format import ABSENT, count, data_size, literal
+from posviz.ui.format import ABSENT, data_size, literal
 from posviz.ui.tables import markdown_table
 
 if TYPE_CHECKING:
@@ -49,20 +49,14 @@ def tables(facts: Facts) -> None:
     if not facts.tables:
         st.markdown(literal(facts.message or "None."))
         return
-    rows = [
-        (
-            table.parameter,
-            _shape(table.shape),
-            table.dtype,
-            count(table.n_positions),
-            _rows_beside(table),
-            table.kind,
-            table.reason,
+    for table in facts.tables:
+        opens = " (opens)" if table.default else ""
+        st.markdown(f"**{literal(table.parameter)}**{opens}. {literal(table.reason)}")
+        layout = (
+            f"{_shape(table.shape)} · {table.dtype} · {table.n_positions:,} positions · "
+            f"{table.kind} · {table.file}"
         )
-        for table in facts.tables
-    ]
-    head = ("tensor", "shape", "type", "positions", "rows beside", "kind", "why")
-    markdown_table(head, rows, right=(3,))
+        st.caption(literal(f"{layout}{_rows_beside(table)}"))
 
 
 def tensors(facts: Facts, wanted: str) -> None:
@@ -120,12 +114,12 @@ def _shape(shape: tuple[int, ...]) -> str:
 
 
 def _rows_beside(table: Candidate) -> str:
-    parts = {
-        "offset": table.row_offset,
-        "prefix": table.prefix_rows,
-        "suffix": table.suffix_rows,
+    kinds = {
+        "that no position uses": table.row_offset,
+        "before the grid": table.prefix_rows,
+        "after the grid": table.suffix_rows,
     }
-    beside = [f"{rows} {name}" for name, rows in parts.items() if rows]
+    beside = [f" · {rows} rows {where}" for where, rows in kinds.items() if rows]
     if table.grid:
-        beside.append(f"grid {table.grid[0]} × {table.grid[1]}")
-    return ", ".join(beside) or "none"
+        beside.append(f" · grid {table.grid[0]} × {table.grid[1]}")
+    return "".join(beside)
