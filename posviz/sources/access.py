@@ -54,10 +54,7 @@ class Access:
             )
         root = self.local_root.resolve() if self.local_root is not None else None
         try:
-            path = Path(text).expanduser()
-            if root is not None and not path.is_absolute():
-                path = root / path
-            path = path.resolve()
+            path = self.absolute(text).resolve()
             inside = root is None or path.is_relative_to(root)
             there = inside and path.exists()
         except (OSError, ValueError, RuntimeError) as err:
@@ -67,6 +64,11 @@ class Access:
         if not there:
             raise FileNotFoundError(text)
         return path
+
+    def absolute(self, text: str) -> Path:
+        """The path as it was named, its links not followed; relative ones start at the root."""
+        base = Path.cwd() if self.local_root is None else self.local_root.resolve()
+        return base / Path(text).expanduser()
 
     def cache_folder(self) -> Path:
         """Where byte ranges of public Hub models are kept."""
@@ -87,6 +89,7 @@ def safe_join(folder: Path, name: str) -> Path:
         The name, or the link behind it, leaves the folder. A snapshot of the Hub's own cache
         is the exception: its files are links into the ``blobs`` beside it.
     """
+    folder = folder.resolve()
     path = (folder / name).resolve()
     if path.is_relative_to(folder):
         return path

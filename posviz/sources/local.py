@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -38,8 +39,7 @@ def open_path(ref: str, access: Access) -> Checkpoint:
         path = path.parent
     if path.is_dir():
         return open_folder(path, Origin(ref, "file", path.name))
-    name = path.parent.name if path.stem in _NAMELESS else path.stem
-    return _open_file(path, Origin(ref, "file", name or path.stem))
+    return _open_file(path, access.absolute(ref), ref, access)
 
 
 def open_folder(path: Path, origin: Origin) -> Checkpoint:
@@ -53,15 +53,21 @@ def open_folder(path: Path, origin: Origin) -> Checkpoint:
     return open_files(files, origin)
 
 
-def _open_file(path: Path, origin: Origin) -> Checkpoint:
+def _open_file(path: Path, named: Path, ref: str, access: Access) -> Checkpoint:
+    """One file; `named` is the path before links were followed, as in the Hub's own cache."""
+    paths = {named.name: path}
+    with suppress(SourceError, FileNotFoundError):  # without a config, names and shapes decide
+        paths["config.json"] = access.local_path(str(named.parent / "config.json"))
+    config = "config.json" if "config.json" in paths and named.name != "config.json" else None
+    short = named.parent.name if named.stem in _NAMELESS else named.stem
+    origin = Origin(ref, "file", short or named.stem)
+
     @cache
     def reader(name: str) -> LocalFile:
-        return LocalFile(path.parent / name, origin.traffic)
+        return LocalFile(paths[name], origin.traffic, name=name)
 
-    config = "config.json" if (path.parent / "config.json").is_file() else None
-    names = (path.name, config) if config else (path.name,)
-    files = FileSet(names, reader, path.name, lambda name: reader(name).size)
-    return open_files(files, origin, Weights((path.name,), config))
+    files = FileSet(tuple(paths), reader, named.name, lambda name: reader(name).size)
+    return open_files(files, origin, Weights((named.name,), config))
 
 
 def open_upload(files: Mapping[str, bytes | IO[bytes]]) -> Checkpoint:

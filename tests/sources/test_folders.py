@@ -265,6 +265,29 @@ def test_link_that_leaves_the_folder_is_refused(tmp_path, write_safetensors, row
         sources.open(str(folder))
 
 
+def test_file_of_the_hubs_cache_is_known_by_its_name_and_config(tmp_path, model_folder, rows):
+    made = model_folder(
+        {"embeddings.position_embeddings.weight": rows(66, 8)},
+        {"model_type": "roberta", "pad_token_id": 1},
+    )
+    repo = tmp_path / "link" / "models--org--name"
+    snapshot = tmp_path / "real" / "models--org--name" / "snapshots" / ("a" * 40)
+    snapshot.mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    blobs = snapshot.parents[1] / "blobs"
+    blobs.mkdir()
+    for index, name in enumerate(("model.safetensors", "config.json")):
+        (made / name).rename(blobs / f"{index}")
+        (snapshot / name).symlink_to(f"../../blobs/{index}")
+    for ref in (
+        repo / "snapshots" / ("a" * 40),
+        repo / "snapshots" / ("a" * 40) / "model.safetensors",
+    ):
+        found = sources.open(str(ref))
+        assert found.tables[0].row_offset == 2
+        assert found.tables[0].file == "model.safetensors"
+
+
 def test_pipes_devices_and_folders_are_not_waited_for(tmp_path, bounded):
     pipe = tmp_path / "model.safetensors"
     os.mkfifo(pipe)

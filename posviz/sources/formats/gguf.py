@@ -36,7 +36,7 @@ class _Cursor:
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self._step = 1 << (16 if reader.remote else 20)
+        self._step = 1 << (16 if reader.remote else 18)
         self._buffer, self._start = b"", 0
         self.position = 0
 
