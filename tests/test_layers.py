@@ -117,7 +117,7 @@ def test_heavy_libraries_are_imported_where_they_are_used() -> None:
 
 
 def test_pages_import_only_what_the_screen_needs() -> None:
-    allowed = {"__future__", "streamlit", "posviz", "numpy"}
+    allowed = {"__future__", "pathlib", "streamlit", "posviz", "numpy"}
     for path in [PROJECT / "app.py", *sorted((PROJECT / "pages").glob("*.py"))]:
         for target, _ in _imports(path):
             assert target.split(".")[0] in allowed, f"{path.name} imports {target}"
