@@ -9,7 +9,7 @@ from posviz.figures.theme import LIGHT, SMALL_SIZE, colourscale
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-ROOM = 32
+ROOM = 24
 """Top margin in pixels that a figure leaves for the bar."""
 
 _LENGTH = 150  # pixels
@@ -57,7 +57,7 @@ def add_colour_bar(
             "xpad": start,
             "y": 1,
             "yanchor": "bottom",
-            "ypad": 10,
+            "ypad": 6,
             "outlinewidth": 0,
             "showticklabels": False,
             "ticks": "",
@@ -75,7 +75,7 @@ def add_colour_bar(
             xanchor="left",
             yanchor="bottom",
             xshift=shift,
-            yshift=4,
+            yshift=0,
             text=text,
             font={"color": LIGHT.ink_soft, "size": SMALL_SIZE},
         )

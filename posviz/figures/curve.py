@@ -22,10 +22,13 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
     from numpy.typing import ArrayLike, NDArray
 
-SEGMENTS = 40
+SEGMENTS = 32
 """Pieces of one colour that a two-dimensional curve is drawn in: SVG lines have one colour."""
 
+_ENDS = {"first": 0, "last": -1}  # names of the labels at the ends, and the rows they stand at
 _GRID = 2048  # no screen shows a curve on more points than this across
+_FILL = (0.84, 0.97)  # of the picture's width and height that the 3-D box may take
+_SHAPE = 1.2  # width over height of a picture that the 3-D view is made for
 _ROOM = 0.08  # free margin round a curve, as a share of its extent
 
 
@@ -78,16 +81,16 @@ def curve_2d(
     data = _Drawn.of(scores, shares, positions, components)
     figure = blank(
         margin={"l": 8, "r": 16, "t": ROOM, "b": 8},
-        xaxis={"title": {"text": data.titles[0]}, "range": _range(data.extent[0])},
+        xaxis={"title": {"text": data.titles[0]}, "range": with_room(data.extent[0])},
         yaxis={
             "title": {"text": data.titles[1]},
-            "range": _range(data.extent[1]),
+            "range": with_room(data.extent[1]),
             "scaleanchor": "x",
             "scaleratio": 1,
         },
     )
     if behind is not None:
-        back = _columns(behind.scores, components)
+        back = chosen(behind.scores, components)
         figure.add_scatter(
             x=_f32(back[:, 0]), y=_f32(back[:, 1]), mode="lines", hoverinfo="skip",
             line={"color": LIGHT.faint, "width": 1.5}, name=behind.label,
@@ -131,23 +134,20 @@ def curve_3d(
     data = _Drawn.of(scores, shares, positions, components)
     axes = zip(("xaxis", "yaxis", "zaxis"), data.titles, data.extent, strict=True)
     scene: dict[str, Any] = {
-        axis: {"title": {"text": title}, "range": _range(extent)} for axis, title, extent in axes
+        axis: {"title": {"text": title}, "range": with_room(extent)} for axis, title, extent in axes
     }
     figure = blank(
         margin={"l": 0, "r": 0, "t": ROOM, "b": 0},
         scene={
             **scene,
             "aspectmode": "data",
-            "camera": {
-                "eye": {"x": 1.15, "y": 1.05, "z": 0.45},
-                "center": {"x": 0, "y": 0, "z": -0.06},
-            },
+            "camera": _camera(data.extent),
             "annotations": _ends_3d(data),
             "dragmode": "turntable",
         },
     )
     if behind is not None:
-        back = _f32(_columns(behind.scores, components))
+        back = _f32(chosen(behind.scores, components))
         figure.add_scatter3d(
             x=back[:, 0], y=back[:, 1], z=back[:, 2], mode="lines", hoverinfo="skip",
             line={"color": LIGHT.faint, "width": 2}, name=behind.label,
@@ -172,7 +172,7 @@ def curve_3d(
     )
     ends = _f32(data.points[[0, -1]])
     figure.add_scatter3d(
-        x=ends[:, 0], y=ends[:, 1], z=ends[:, 2], mode="markers", hoverinfo="skip",
+        x=ends[:, 0], y=ends[:, 1], z=ends[:, 2], mode="markers", hoverinfo="skip", meta="ends",
         marker={"color": [POSITION[0], POSITION[-1]], "size": 5, "line": {"width": 0}},
     )  # fmt: skip
     _colour_bar(figure, data.positions, space=True)
@@ -197,7 +197,7 @@ class _Drawn:
         positions: ArrayLike | None,
         components: tuple[int, ...],
     ) -> _Drawn:
-        points = _columns(scores, components)
+        points = chosen(scores, components)
         at = np.arange(len(points)) if positions is None else np.asarray(positions)
         names = tuple(f"component {c + 1}" for c in components)
         held = None
@@ -221,7 +221,7 @@ class _Drawn:
         return list(zip(low.tolist(), high.tolist(), strict=True))
 
 
-def _columns(scores: ArrayLike, components: tuple[int, ...]) -> NDArray[np.float64]:
+def chosen(scores: ArrayLike, components: tuple[int, ...]) -> NDArray[np.float64]:
     """The wanted columns; a component that the table does not have is 0 everywhere."""
     given = np.asarray(scores, dtype=np.float64)
     points = np.zeros((len(given), len(components)))
@@ -264,12 +264,12 @@ def _ends_2d(figure: go.Figure, data: _Drawn) -> None:
     """A dot and the number of the position at both ends of the curve."""
     ends = data.points[[0, -1]]
     figure.add_scatter(
-        x=_f32(ends[:, 0]), y=_f32(ends[:, 1]), mode="markers", hoverinfo="skip",
+        x=_f32(ends[:, 0]), y=_f32(ends[:, 1]), mode="markers", hoverinfo="skip", meta="ends",
         marker={"color": [POSITION[0], POSITION[-1]], "size": 9},
     )  # fmt: skip
     outward = _outward(data.points)
-    for row, shift in zip((0, -1), outward, strict=True):
-        _note(figure, data.points[row], f"{data.positions[row]:,}", shift, LIGHT.ink)
+    for (name, row), shift in zip(_ENDS.items(), outward, strict=True):
+        _note(figure, data.points[row], f"{data.positions[row]:,}", shift, LIGHT.ink, name)
 
 
 def _outward(points: NDArray[np.float64]) -> list[tuple[float, float]]:
@@ -292,12 +292,44 @@ def _ends_3d(data: _Drawn) -> list[dict[str, Any]]:
             "y": float(data.points[row, 1]),
             "z": float(data.points[row, 2]),
             "text": f"{data.positions[row]:,}",
+            "name": name,
             "showarrow": False,
             "yshift": 17,
             "font": {"color": LIGHT.ink, "size": 13},
         }
-        for row in (0, -1)
+        for name, row in _ENDS.items()
     ]
+
+
+def _camera(extent: list[tuple[float, float]]) -> dict[str, dict[str, float]]:
+    """The nearest view that holds the whole box, a little from above, across its longer side.
+
+    Plotly scales the box so that the product of its sides is 1, puts it round the origin, and
+    looks through a lens that opens 45 degrees.
+    """
+    sides = np.array([high - low for low, high in map(with_room, extent)])
+    sides = sides / np.exp(np.log(sides).mean())
+    level = np.sqrt(sides[1::-1])  # the longer side lies more across than along the view
+    towards = np.array([*level, 0.38 * np.hypot(*level)])
+    towards /= np.linalg.norm(towards)
+    right = np.array([-level[1], level[0], 0]) / np.hypot(*level)
+    up = np.cross(towards, right)
+    corners = np.stack(np.meshgrid(*([[-0.5, 0.5]] * 3)), axis=-1).reshape(-1, 3) * sides
+    lens = np.tan(np.pi / 8)
+
+    def distance(height: float) -> float:
+        seen = corners - [0, 0, height]
+        high = np.abs(seen @ up) / (lens * _FILL[1])
+        wide = np.abs(seen @ right) / (lens * _FILL[0] * _SHAPE)
+        return float((seen @ towards + np.maximum(high, wide)).max())
+
+    # Near edges look longer than far ones, so the view is not centred on the middle of the box.
+    height = float(min(np.linspace(-0.5, 0.5, 41) * sides[2], key=distance))
+    eye = towards * distance(height) + [0, 0, height]
+    return {
+        "eye": dict(zip("xyz", eye.tolist(), strict=True)),
+        "center": {"x": 0.0, "y": 0.0, "z": height},
+    }
 
 
 def _note(
@@ -306,10 +338,11 @@ def _note(
     text: str,
     shift: tuple[float, float],
     colour: str,
+    name: str | None = None,
 ) -> None:
     figure.add_annotation(
         x=float(at[0]), y=float(at[1]), text=text, xshift=shift[0], yshift=shift[1],
-        font={"color": colour},
+        font={"color": colour}, name=name,
     )  # fmt: skip
 
 
@@ -319,7 +352,8 @@ def _colour_bar(figure: go.Figure, positions: NDArray[np.int64], *, space: bool 
     add_colour_bar(figure, POSITION, (first, last), words, space=space)
 
 
-def _range(extent: tuple[float, float]) -> list[float]:
+def with_room(extent: tuple[float, float]) -> list[float]:
+    """An axis range that holds ``extent`` and some air; ±1 round a single value."""
     low, high = extent
     room = (high - low) * _ROOM or 1.0
     return [low - room, high + room]

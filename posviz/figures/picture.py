@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -70,6 +70,28 @@ class Raster:
 
 
 @dataclass(frozen=True, eq=False)
+class Film:
+    """Frames of a curve that changes, for a control under the figure to run through.
+
+    Parameters
+    ----------
+    frames : tuple of float32 arrays of shape (n, axes)
+        The points of positions 0 … n - 1, in two or three axes; n may differ.
+    labels : tuple of str
+        What each frame is.
+    """
+
+    frames: tuple[NDArray[np.float32], ...]
+    labels: tuple[str, ...]
+
+    @cached_property
+    def header(self) -> dict[str, Any]:
+        """Everything but the points, as the component reads it."""
+        lengths = [len(frame) for frame in self.frames]
+        return {"labels": self.labels, "lengths": lengths, "axes": self.frames[0].shape[1]}
+
+
+@dataclass(frozen=True, eq=False)
 class Picture:
     """One figure, ready to be shown, exported or read aloud.
 
@@ -80,11 +102,21 @@ class Picture:
     alt : str
         What is drawn, with its key numbers, for somebody who does not see it.
     raster : Raster or None
+    film : Film or None
+        Never together with a raster.
     """
 
     figure: go.Figure
     alt: str
-    raster: Raster | None = field(default=None)
+    raster: Raster | None = None
+    film: Film | None = None
+
+    @cached_property
+    def payload(self) -> bytes:
+        """The numbers that travel beside the JSON: cells of the raster, or points of the film."""
+        if self.raster is not None:
+            return self.raster.values.tobytes()
+        return b"".join(frame.tobytes() for frame in self.film.frames) if self.film else b""
 
     @cached_property
     def spec(self) -> str:

@@ -55,7 +55,7 @@ def spectrum(
         },
     )
     cut = {key: _cut(line) for key, line in (nulls or {}).items()}
-    add_nulls(figure, _count(x, cut), cut, at=0.62)
+    add_nulls(figure, _count(x, cut), cut, at=0.78)
     add_line(figure, x, drawn, hover="component %{x}: %{y:.4g}<extra></extra>", name=name)
     marked = ""
     if holds is not None and 0 < holds[0] <= len(drawn):
@@ -64,7 +64,7 @@ def spectrum(
         _mark(figure, x[:k], drawn[:k])
         label(
             figure, np.log10(k) if log_x else k, float(np.log10(drawn[k - 1])), marked,
-            colour=LIGHT.ink, xanchor="left", xshift=12, yshift=8,
+            colour=LIGHT.ink, xanchor="left", xshift=12, yshift=12,
         )  # fmt: skip
     top, low = float(np.nanmax(drawn)), float(np.nanmin(drawn))
     beside = f", beside {' and '.join(nulls)}" if nulls else ""

@@ -3,6 +3,7 @@
 // Streamlit calls the default export again whenever the data or the theme changes, always with
 // the same element. So there is one View an element, and Plotly.react changes what differs: the
 // node, the 3-D camera and the zoom stay. (st.plotly_chart builds a new chart each time.)
+// The other .js files of this folder stand before this one in the same module.
 
 const views = new WeakMap();
 
@@ -22,60 +23,17 @@ export default function ({ data, parentElement, setStateValue }) {
   };
 }
 
-// ---------------------------------------------------------------------------- loading
-
-let loading = null;
-
-// plotly.min.js, once a page. It lies in the app's static folder, next to the app's own scripts:
-// their address holds the server's base path, whatever the page's own address is.
-function loadPlotly() {
-  if (window.Plotly) return Promise.resolve(window.Plotly);
-  loading ??= new Promise((done, failed) => {
-    const own = document.querySelector('script[src*="/static/js/"]')?.src;
-    const script = document.createElement("script");
-    script.src = own ? new URL("../../app/static/plotly.min.js", own) : "./app/static/plotly.min.js";
-    script.onload = () => (window.Plotly ? done(window.Plotly) : script.onerror());
-    script.onerror = () => {
-      script.remove();
-      loading = null; // so that the next figure tries again
-      failed(new Error("plotly.min.js"));
-    };
-    document.head.append(script);
-  });
-  return loading;
-}
-
-// Let the browser paint before going on, so that figures appear one by one.
-const breath = () => new Promise((done) => setTimeout(done));
-const idle = () => new Promise((done) => (window.requestIdleCallback ?? setTimeout)(done, { timeout: 1000 }));
-
-// 4 bytes: length of the JSON. The JSON: figure, words, colours. The rest: the raster's cells.
-function unpack(bytes) {
-  const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
-  const header = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
-  return { ...header, cells: bytes.subarray(4 + length) };
-}
-
-// The same value with every colour of the light theme replaced by the dark theme's.
-function recolour(value, swap) {
-  if (typeof value === "string") return swap[value] ?? value;
-  if (Array.isArray(value)) return value.map((inner) => recolour(inner, swap));
-  if (value === null || typeof value !== "object") return value;
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, recolour(inner, swap)]));
-}
-
-// ---------------------------------------------------------------------------- one figure
-
 class View {
   constructor(root) {
     const part = (name) => root.querySelector(`.posviz-${name}`);
     this.root = root;
     [this.plot, this.tip, this.hint, this.said] = ["plot", "tip", "hint", "said"].map(part);
     this.raster = new Raster(part("raster"));
+    this.film = new Film(root, () => this.redraw());
     this.refusal = part("refusal");
     this.resets = 0; // part of uirevision: a new number makes Plotly forget camera and zoom
     this.zoomed = this.turned = false; // by the person
-    this.cursor = null; // index into the walk of a line figure
+    this.cursor = null; // the position that is marked on a line
     this.config = {
       displaylogo: false,
       responsive: false, // the observer below also sees a sidebar that opens
@@ -87,16 +45,25 @@ class View {
 
   // The newest data wins: what arrives while Plotly works is drawn right after.
   async show(bytes) {
-    if (bytes !== this.bytes) [this.bytes, this.given] = [bytes, unpack(bytes)];
+    const { text, payload } = unpack(bytes);
+    const dark = this.isDark();
+    if (text === this.text && dark === this.dark && !("refused" in this.root.dataset)) return;
+    if (text !== this.text) this.given = { ...JSON.parse(text), payload };
+    [this.text, this.dark] = [text, dark];
     this.root.style.height = `${this.given.height}px`;
     this.plot.setAttribute("aria-label", this.given.alt);
+    this.film.load(this.given.film, this.given.payload);
+    await this.redraw();
+  }
+
+  async redraw() {
     this.stale = true;
     if (this.busy) return;
     this.busy = true;
     try {
       while (this.stale && !this.closed) {
         this.stale = false;
-        await this.draw(await loadPlotly());
+        await this.draw();
       }
     } catch (error) {
       this.refuse(error);
@@ -105,41 +72,42 @@ class View {
     }
   }
 
-  async draw(Plotly) {
-    if (this.closed) return;
-    const given = this.given;
-    // Light text means a dark page, whatever theme or setting made it so.
+  // Light text means a dark page, whatever theme or setting made it so.
+  isDark() {
     const [r, g, b] = getComputedStyle(this.root).color.match(/[\d.]+/g).map(Number);
-    const dark = r + g + b > 382;
+    return r + g + b > 382;
+  }
+
+  async draw() {
+    const { given, dark } = this;
     const swap = dark ? given.dark : {};
     const { data, layout } = recolour(given.figure, swap);
     this.colours = recolour(given.tokens, swap);
+    this.root.style.colorScheme = dark ? "dark" : "light"; // for the film's slider
     for (const [name, colour] of Object.entries(this.colours)) this.root.style.setProperty(`--posviz-${name}`, colour);
-    if (this.loaded !== given || this.dark !== dark) {
-      this.raster.load(given.raster, given.cells, recolour(given.raster?.palette, swap));
-    }
-    [this.loaded, this.dark] = [given, dark];
-    if (this.lost(layout)) this.forget();
-    layout.uirevision = `kept ${this.resets}`;
+    this.raster.load(given.raster, given.payload, recolour(given.raster?.palette, swap));
+    const Plotly = await loadPlotly();
+    const first = !this.plot._fullLayout;
+    this.space = Boolean(layout.scene);
+    await (this.space && first ? idle() : breath()); // WebGL takes longest to start: last on a new page
+    if (this.closed || this.stale) return;
+
+    this.notes = (this.space ? layout.scene : layout).annotations ?? [];
+    if (given.film) this.film.apply(data, this.notes);
+    this.words = axisWords(layout, this.space);
+    this.logs = ["x", "y"].filter((name) => layout[`${name}axis`]?.type === "log");
+    this.walk = given.raster ? [] : walkOf(data);
     layout.modebar = { bgcolor: "rgba(0,0,0,0)", color: this.colours["ink-soft"], activecolor: this.colours.accent };
     if (matchMedia("(pointer: coarse)").matches) layout.dragmode = false; // a finger scrolls the page
-    this.space = Boolean(layout.scene);
-    this.words = axisWords(layout, this.space);
-    this.walk = given.raster ? [] : walkOf(data);
-    this.cursor = null;
-    this.notes = (this.space ? layout.scene : layout).annotations ?? [];
     if (this.space) {
       this.titles = { texts: takeTitles(layout.scene), ranges: SPACE_AXES.map((name) => layout.scene[name].range) };
       layout.scene.camera.eye = stepBack(layout.scene.camera.eye, this.plot.clientWidth, this.plot.clientHeight);
     }
     this.keep(layout);
-    if (this.space) layout.scene.annotations = this.allNotes(layout.scene.camera.eye);
-    const first = !this.plot._fullLayout;
-    await (this.space && first ? idle() : breath()); // WebGL takes longest to start: last on a new page
-    this.unbind();
+    (this.space ? layout.scene : layout).annotations = this.allNotes(layout.scene?.camera.eye);
     await Plotly.react(this.plot, data, layout, this.config);
     if (this.closed) return Plotly.purge(this.plot);
-    if (first) this.listen(Plotly);
+    if (first) this.listen();
     delete this.root.dataset.refused;
     this.refusal.hidden = true;
     this.hint.hidden = !this.space;
@@ -157,16 +125,16 @@ class View {
   // where the new layout asks for the very same range as the old one did.
   keep(layout) {
     const before = this.plot._fullLayout;
-    if (this.turned && before?.scene && this.space) layout.scene.camera = structuredClone(this.plot.layout.scene.camera);
-    for (const name of this.zoomed ? ["xaxis", "yaxis"] : []) {
-      if (before?.[name] && layout[name]) layout[name].range = [...before[name].range];
+    if (this.zoomed && this.lost(layout)) this.forget();
+    layout.uirevision = `kept ${this.resets}`;
+    if (this.turned && this.space && before.scene) layout.scene.camera = structuredClone(this.plot.layout.scene.camera);
+    for (const name of ["xaxis", "yaxis"]) {
+      if (!before?.[name] || !layout[name]) continue;
+      if (this.zoomed) layout[name].range = [...before[name].range];
+      // Plotly.react (4.1) shapes square axes by the range of the figure before, where
+      // Plotly.relayout forgets that range; so it is forgotten here.
+      delete before[name]._inputRange;
     }
-  }
-
-  // Plotly.react (4.1) measures the shape of constrained axes by the ranges of the figure before;
-  // Plotly.relayout forgets them, so we do it here.
-  unbind() {
-    for (const name of ["xaxis", "yaxis"]) delete this.plot._fullLayout?.[name]?._inputRange;
   }
 
   forget() {
@@ -174,17 +142,24 @@ class View {
     this.zoomed = this.turned = false;
   }
 
-  // The figure's own annotations and, in 3-D, the axis titles for this eye.
+  // The figure's own annotations, in 3-D the axis titles for this eye, and the cursor's.
   allNotes(eye) {
-    if (!this.space) return this.notes;
-    return [...this.notes, ...placeTitles(this.titles.texts, this.titles.ranges, eye, this.colours["ink-soft"])];
+    const titles = this.space ? placeTitles(this.titles.texts, this.titles.ranges, eye, this.colours["ink-soft"]) : [];
+    const point = this.walk.find(({ position }) => position === this.cursor);
+    if (!point) return [...this.notes, ...titles];
+    const cursor = {
+      ...point.at, text: point.position.toLocaleString("en"), showarrow: true, arrowhead: 6, arrowsize: 1,
+      arrowwidth: 1.5, ax: 0, ay: -34, arrowcolor: this.colours.ink, font: { color: this.colours.ink },
+      bgcolor: this.colours.card, borderpad: 3,
+    };
+    for (const name of this.logs) cursor[name] = Math.log10(cursor[name]); // as annotations want it
+    return [...this.notes, ...titles, cursor];
   }
 
   // Whether the zoom kept so far would show nothing of the new figure, or means something else
   // on it: then it is let go, instead of leaving an empty frame.
   lost(layout) {
     const before = this.plot._fullLayout;
-    if (!this.zoomed || !before) return false;
     return ["xaxis", "yaxis"].some((name) => {
       const [old, next] = [before[name], layout[name]];
       if (!old || !next?.range) return false;
@@ -213,13 +188,14 @@ class View {
 
   close() {
     this.closed = true;
+    this.film.pause();
     this.observer.disconnect();
     if (this.plot._fullLayout) window.Plotly.purge(this.plot);
   }
 
   // -------------------------------------------------------------------------- what a person does
 
-  listen(Plotly) {
+  listen() {
     const { plot } = this;
     this.observer.observe(plot);
     plot.on("plotly_afterplot", () => this.paint());
@@ -230,7 +206,7 @@ class View {
       if (!changed("scene.camera")) return;
       this.turned = true;
       this.hint.dataset.seen = "";
-      this.write(null); // the axis titles move to the edges in front
+      this.write(); // the axis titles move to the edges in front
     });
     plot.on("plotly_doubleclick", () => this.reset());
     plot.on("plotly_hover", ({ points }) => (this.under = points[0]));
@@ -277,6 +253,7 @@ class View {
   }
 
   pickPoint(position) {
+    this.mark(position);
     if (this.given.picks) this.send("point", position);
   }
 
@@ -288,7 +265,7 @@ class View {
     } else if (picks && this.raster.cursor) {
       this.pick(this.raster.cursor);
     } else if (picks && this.cursor !== null) {
-      this.pickPoint(this.walk[this.cursor].position);
+      this.pickPoint(this.cursor);
     } else if (step) {
       this.move(step.map((by) => by * (event.shiftKey ? 10 : 1)));
     } else return;
@@ -303,11 +280,13 @@ class View {
       const [row, col] = this.raster.cursor ?? [firstRow - down, firstCol - right];
       this.mark([clamp(row + down, firstRow, nRows), clamp(col + right, firstCol, nCols)]);
     } else if (this.walk.length) {
-      const to = this.cursor === null ? 0 : this.cursor + right - down;
-      this.mark(Math.min(this.walk.length - 1, Math.max(0, to)));
+      const now = this.walk.findIndex(({ position }) => position === this.cursor);
+      const to = now < 0 ? 0 : Math.min(this.walk.length - 1, Math.max(0, now + right - down));
+      this.mark(this.walk[to].position);
     }
   }
 
+  // Move the cursor to a cell or a position, or take it away (null), and say where it is.
   mark(at) {
     if (this.raster.header) {
       this.raster.cursor = at;
@@ -316,19 +295,15 @@ class View {
       return;
     }
     this.cursor = at;
-    const point = at === null ? null : this.walk[at];
-    const note = point && {
-      ...point.at, text: point.label, showarrow: true, arrowhead: 6, arrowsize: 1, arrowwidth: 1.5, ax: 0, ay: -34,
-      arrowcolor: this.colours.ink, font: { color: this.colours.ink }, bgcolor: this.colours.card, borderpad: 3,
-    };
-    this.write(note);
+    this.write();
+    const point = this.walk.find(({ position }) => position === at);
     this.said.textContent = point ? this.describe(point) : "";
   }
 
-  // Put the annotations on the figure again, with the cursor's beside them if there is one.
-  write(note) {
-    const notes = this.allNotes(this.plot._fullLayout.scene?.camera.eye);
-    window.Plotly.relayout(this.plot, { [this.space ? "scene.annotations" : "annotations"]: note ? [...notes, note] : notes });
+  // Put the annotations on the figure again: the cursor moved, or the view turned.
+  write() {
+    const path = this.space ? "scene.annotations" : "annotations";
+    window.Plotly.relayout(this.plot, { [path]: this.allNotes(this.plot._fullLayout.scene?.camera.eye) });
   }
 
   describe({ values, position }) {
@@ -351,7 +326,7 @@ class View {
 
   reset() {
     this.forget();
-    this.show(this.bytes);
+    this.redraw();
   }
 
   // -------------------------------------------------------------------------- the three buttons
@@ -380,41 +355,4 @@ class View {
     if (document.fullscreenElement) document.exitFullscreen();
     else this.root.requestFullscreen?.();
   }
-}
-
-// ---------------------------------------------------------------------------- lines, point by point
-
-// Points that the arrow keys visit, in order: all traces that figures mark with meta "walk".
-function walkOf(data) {
-  const walk = [];
-  for (const trace of data) {
-    if (trace.meta !== "walk") continue;
-    const [x, y, z, position] = [trace.x, trace.y, trace.z, trace.customdata].map(numbers);
-    for (let i = 0; i < x.length; i++) {
-      const at = z ? { x: x[i], y: y[i], z: z[i] } : { x: x[i], y: y[i] };
-      const values = Object.values(at);
-      if (!values.every(Number.isFinite)) continue;
-      const name = position ? position[i] : x[i];
-      if (walk.length && walk[walk.length - 1].position === name) continue; // where two pieces of a curve meet
-      walk.push({ at, values, position: name, label: String(name) });
-    }
-  }
-  return walk;
-}
-
-// Plotly's packed arrays ({dtype, bdata}) as numbers.
-function numbers(packed) {
-  if (!packed || Array.isArray(packed)) return packed;
-  const kinds = { f4: Float32Array, f8: Float64Array, i1: Int8Array, u1: Uint8Array, i2: Int16Array, u2: Uint16Array, i4: Int32Array, u4: Uint32Array };
-  return new kinds[packed.dtype](Uint8Array.from(atob(packed.bdata), (c) => c.charCodeAt(0)).buffer);
-}
-
-// What each axis is called, without its share: "component 1 · 33.7 %" is read as "component 1".
-function axisWords(layout, space) {
-  const axes = space ? ["xaxis", "yaxis", "zaxis"].map((name) => layout.scene[name]) : [layout.xaxis, layout.yaxis];
-  return axes.map((axis) => (axis?.title?.text ?? "").split(" · ")[0]);
-}
-
-function format(value) {
-  return (Number.isInteger(value) ? String(value) : value.toPrecision(3)).replace("-", "minus ");
 }

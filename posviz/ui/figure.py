@@ -25,12 +25,17 @@ _HTML = """
   <div class="posviz-plot" role="img" tabindex="0"
        aria-description="Arrow keys move over the figure, Enter chooses, Escape ends."></div>
   <div class="posviz-tip" hidden></div>
-  <div class="posviz-hint" hidden>drag to turn</div>
+  <div class="posviz-hint" aria-hidden="true" hidden>drag to turn</div>
+  <div class="posviz-film" hidden>
+    <button type="button"></button>
+    <input type="range" min="0" max="0" step="any" aria-label="Frame">
+    <output></output>
+  </div>
   <div class="posviz-said" aria-live="polite"></div>
   <p class="posviz-refusal" role="alert" hidden></p>
 </div>
 """
-_PARTS = ("raster.js", "space.js", "figure.js")
+_PARTS = ("loading.js", "raster.js", "space.js", "walk.js", "film.js", "figure.js")
 # One module without imports: the parts are joined, so that no build step is needed.
 _JS = "\n".join((_HERE / name).read_text(encoding="utf-8") for name in _PARTS)
 
@@ -99,7 +104,7 @@ def preload() -> None:
 
 
 def pack(picture: Picture, *, key: str = "figure", height: int = 480, picks: bool = True) -> bytes:
-    """A picture as the bytes that the component reads: JSON length, JSON, cells of the raster.
+    """A picture as the bytes that the component reads: JSON length, JSON, payload.
 
     Kept for as long as the picture lives, so that an unchanged one costs a rerun nothing.
     """
@@ -110,27 +115,27 @@ def pack(picture: Picture, *, key: str = "figure", height: int = 480, picks: boo
 
 
 def unpack(data: bytes) -> tuple[dict[str, Any], bytes]:
-    """The JSON and the raster's cells of :func:`pack`, for tests and tools."""
+    """The JSON and the payload of :func:`pack`, for tests and tools."""
     (length,) = struct.unpack_from("<I", data)
     return json.loads(data[4 : 4 + length]), data[4 + length :]
 
 
 def _pack(picture: Picture, key: str, height: int, picks: bool) -> bytes:
-    raster = picture.raster
-    cells = raster.values.tobytes() if raster else b""
+    payload = picture.payload
     about = {
         "alt": picture.alt,
         "key": key,
         "height": height,
         "picks": picks,
-        "raster": raster.header if raster else None,
+        "raster": picture.raster.header if picture.raster else None,
+        "film": picture.film.header if picture.film else None,
         "tokens": _TOKENS,
         "dark": swap(DARK),
-        "revision": f"{zlib.crc32(cells, zlib.crc32(picture.spec.encode())):08x}",
+        "revision": f"{zlib.crc32(payload, zlib.crc32(picture.spec.encode())):08x}",
     }
     # The figure is JSON already; parsing it only to write it again would cost more than all else.
     header = f'{json.dumps(about, allow_nan=False)[:-1]}, "figure": {picture.spec}}}'.encode()
-    return struct.pack("<I", len(header)) + header + cells
+    return struct.pack("<I", len(header)) + header + payload
 
 
 def _cell(value: Any) -> tuple[int, int] | None:

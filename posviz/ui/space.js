@@ -21,10 +21,10 @@ function placeTitles(titles, ranges, eye, colour) {
   const floor = eye.z >= 0 ? z.low : z.high; // the face the axes lie on: below, or above if seen from below
   const down = eye.z >= 0 ? -1 : 1;
   // On the screen, right is the direction (-eye.y, eye.x): that tells on which side an edge lies.
-  const rightOf = (side) => (side > 0 ? { xanchor: "left", xshift: 26 } : { xanchor: "right", xshift: -26 });
+  const rightOf = (side) => ({ xanchor: "center", xshift: side > 0 ? 44 : -44 });
   const places = [
-    { x: x.middle, y: towards(y, eye.y), z: floor, yshift: down * 20, ...rightOf(eye.y * eye.x) },
-    { x: towards(x, eye.x), y: y.middle, z: floor, yshift: down * 20, ...rightOf(-eye.x * eye.y) },
+    { x: x.middle, y: towards(y, eye.y), z: floor, yshift: down * 28, ...rightOf(eye.y * eye.x) },
+    { x: towards(x, eye.x), y: y.middle, z: floor, yshift: down * 28, ...rightOf(-eye.x * eye.y) },
     { x: towards(x, eye.y), y: towards(y, -eye.x), z: z.middle, xanchor: "center", textangle: -90, xshift: -46 },
   ];
   return titles.flatMap((text, axis) =>
@@ -32,8 +32,9 @@ function placeTitles(titles, ranges, eye, colour) {
   );
 }
 
-// A narrow figure would cut the box off at both sides: step back until it fits.
+// figures/curve.py fits the box into a figure 1.2 times as wide as high. A narrower one would cut
+// it off at both sides: step back until it fits.
 function stepBack(eye, width, height) {
-  const factor = Math.max(1, (1.15 * height) / Math.max(width, 1));
+  const factor = Math.max(1, (1.2 * height) / Math.max(width, 1));
   return { x: eye.x * factor, y: eye.y * factor, z: eye.z * factor };
 }

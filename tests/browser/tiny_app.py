@@ -4,6 +4,7 @@ import numpy as np
 import streamlit as st
 
 from posviz.figures.curve import curve_2d, curve_3d
+from posviz.figures.film import curve_film
 from posviz.figures.heatmap import heatmap
 from posviz.figures.spectrum import spectrum
 from posviz.ui import figure
@@ -43,3 +44,6 @@ if "map" in wanted:
 if "spectrum" in wanted:
     values = np.linalg.svd(helix(length, wobble), compute_uv=False)
     figure.show(spectrum(values, holds=(3, 0.9)), key="spectrum", height=300)
+if "film" in wanted:
+    grown = [helix(n, wobble) * n / 64 for n in (32, 48, 64)]
+    figure.show(curve_film(grown, ["32", "48", "64"], components=(0, 1)), key="film", height=420)

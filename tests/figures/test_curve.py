@@ -170,3 +170,24 @@ def test_thinning_keeps_every_swing_of_a_fast_oscillation() -> None:
     fast = np.stack([np.linspace(0, 1, 32_768), np.tile([0.0, 1.0], 16_384)], axis=1)
     rows = np.unique(np.concatenate([t.customdata for t in walked(curve_2d(fast))]))
     assert len(rows) == 32_768
+
+
+@pytest.mark.parametrize("stretch", [(1, 1, 1), (9, 1, 1), (1, 6, 2), (5, 5, 0.2)])
+def test_the_first_view_holds_the_whole_box(stretch: tuple[float, float, float]) -> None:
+    scene = curve_3d(helix(200)[:, :3] * stretch).figure.layout.scene
+    sides = np.array([np.ptp(scene[axis].range) for axis in ("xaxis", "yaxis", "zaxis")])
+    sides /= np.prod(sides) ** (1 / 3)  # as Plotly scales "data"
+    eye, center = (
+        np.array([point.x, point.y, point.z]) for point in (scene.camera.eye, scene.camera.center)
+    )
+    corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) / 2 * sides
+    forward = (center - eye) / np.linalg.norm(center - eye)
+    right = np.cross(forward, [0, 0, 1])
+    right /= np.linalg.norm(right)
+    depth = (corners - eye) @ forward
+    assert depth.min() > 0
+    across = np.abs((corners - eye) @ right) / depth / np.tan(np.pi / 8)
+    along = np.abs((corners - eye) @ np.cross(right, forward)) / depth / np.tan(np.pi / 8)
+    assert along.max() <= 1
+    assert across.max() <= 1.2  # of a picture 1.2 times as wide as high
+    assert max(along.max(), across.max() / 1.2) > 0.8  # and not smaller than it need be

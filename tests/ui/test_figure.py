@@ -12,6 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from posviz.figures.curve import curve_2d
+from posviz.figures.film import curve_film
 from posviz.figures.heatmap import heatmap
 from posviz.figures.theme import DARK, LIGHT
 from posviz.ui import figure
@@ -36,6 +37,15 @@ def test_a_figure_without_pixels_has_none() -> None:
     header, cells = unpack(pack(curve_2d(np.eye(3))))
     assert header["raster"] is None
     assert cells == b""
+
+
+def test_a_film_travels_as_its_points() -> None:
+    picture = curve_film([np.eye(3), np.eye(3) * 2], ["a", "b"])
+    header, payload = unpack(pack(picture))
+    assert header["film"] == {"labels": ["a", "b"], "lengths": [3, 3], "axes": 3}
+    np.testing.assert_array_equal(
+        np.frombuffer(payload, "<f4").reshape(2, 3, 3), [np.eye(3), np.eye(3) * 2]
+    )
 
 
 def test_the_browser_gets_the_whole_swap_and_the_colours_it_draws_with() -> None:

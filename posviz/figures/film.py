@@ -1,0 +1,65 @@
+"""A curve that changes: the frames of a training run, or of a stretch from once to many times."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from posviz.figures.curve import chosen, curve_2d, curve_3d, with_room
+from posviz.figures.picture import Film, Picture
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike
+
+
+def curve_film(
+    frames: Sequence[ArrayLike],
+    labels: Sequence[str],
+    shares: ArrayLike | None = None,
+    *,
+    components: tuple[int, ...] = (0, 1, 2),
+    name: str = "the table",
+) -> Picture:
+    """The curve of positions as a film, its axes still and wide enough for every frame.
+
+    Parameters
+    ----------
+    frames : sequence of arrays of shape (n, k)
+        Scores of positions 0 … n - 1, all on the same principal axes; n may differ.
+    labels : sequence of str
+        What each frame is: ``"step 120"``, ``"1.5 ×"``.
+    shares : array of shape (k,), optional
+        Explained variance ratio of each component in the table whose axes are used.
+    components : two or three int
+        Which columns to draw, counted from 0.
+    name : str
+        What the film is of, for the text alternative.
+
+    Returns
+    -------
+    Picture
+        The figure is the last frame; the film holds all of them.
+    """
+    assert len(frames) == len(labels) > 0, "every frame has a label"
+    drawn = [np.asarray(frame, dtype=np.float64) for frame in frames]
+    if len(components) == 3:
+        x, y, z = components
+        last = curve_3d(drawn[-1], shares, components=(x, y, z), name=name)
+    else:
+        x, y = components
+        last = curve_2d(drawn[-1], shares, components=(x, y), name=name)
+    points = [chosen(frame, components) for frame in drawn]
+    low = np.min([frame.min(axis=0) for frame in points], axis=0)
+    high = np.max([frame.max(axis=0) for frame in points], axis=0)
+    axes = last.figure.layout.scene if len(components) == 3 else last.figure.layout
+    for axis, bounds in zip(("xaxis", "yaxis", "zaxis"), zip(low, high, strict=True), strict=False):
+        axes[axis].range = with_room((float(bounds[0]), float(bounds[1])))
+    return replace(
+        last,
+        film=Film(tuple(frame.astype(np.float32) for frame in points), tuple(labels)),
+        alt=f"Film of {len(labels):,} frames, {labels[0]} to {labels[-1]}. Last: {last.alt}",
+    )

@@ -1,0 +1,90 @@
+"""Power by period: which wavelengths along position a table is made of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from posviz.figures.lines import add_line, add_nulls, label, padded
+from posviz.figures.picture import Picture
+from posviz.figures.theme import LIGHT, blank
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from posviz.analysis.waves import PowerLine, PowerSpectrum
+
+_NAMED = 4  # lines that get their period written
+_WORTH = 0.04  # share of the power below which a line is not named
+_APART = 0.09  # of the axis: names closer than this would overprint
+
+
+def power_by_period(
+    spectrum: PowerSpectrum,
+    *,
+    lines: Sequence[PowerLine] = (),
+    nulls: Mapping[str, PowerSpectrum] | None = None,
+    name: str = "the table",
+) -> Picture:
+    """Share of the power at each period, short periods on the left, on a logarithmic axis.
+
+    Parameters
+    ----------
+    spectrum : PowerSpectrum
+        Not empty.
+    lines : sequence of PowerLine
+        Its strongest lines, largest first; the first few are named.
+    nulls : mapping of name to PowerSpectrum, optional
+        Of tables of the same number of rows.
+    name : str
+        What the power is of, for the text alternative.
+    """
+    period, percent = spectrum.period[::-1], 100 * spectrum.share[::-1]
+    beside = {key: 100 * null.share[::-1] for key, null in (nulls or {}).items()}
+    drawn = np.concatenate([percent, *beside.values()])
+    low, high = np.log10(period[0]), np.log10(period[-1])
+    room = 0.03 * (high - low) or 0.3
+    top = padded(drawn, room=0.14)[1]
+    figure = blank(
+        xaxis={
+            "title": {"text": "period in positions"},
+            "type": "log",
+            "range": [low - room, high + room],
+            "dtick": 1 if high - low > 1 else "D2",
+        },
+        yaxis={"title": {"text": "power, %"}, "range": [-0.03 * top, top]},
+    )
+    add_nulls(figure, period, beside, at=0.5)
+    hover = "<b>period %{x:.4g}</b><br>%{y:.2f} % of the power<extra></extra>"
+    add_line(figure, period, percent, hover=hover, name=name)
+    named = _apart([line for line in lines if line.share >= _WORTH], high - low)
+    for line in named:
+        row = int(np.argmin(np.abs(period - line.period)))
+        x, y = np.log10(period[row]), percent[row]
+        figure.add_scatter(
+            x=[period[row]], y=[y], mode="markers", hoverinfo="skip",
+            marker={"color": LIGHT.accent, "size": 8},
+        )  # fmt: skip
+        right = x > low + 0.75 * (high - low)
+        label(
+            figure, x, y, f"{line.period:.3g} · {100 * line.share:.0f} %", colour=LIGHT.ink,
+            xanchor="right" if right else "left", xshift=-9 if right else 9, yshift=8,
+        )  # fmt: skip
+    told = "; ".join(f"{100 * line.share:.1f} % near period {line.period:.3g}" for line in named)
+    against = f", beside {' and '.join(beside)}" if beside else ""
+    return Picture(
+        figure,
+        f"Power by period of {name}, {len(period):,} periods from {period[0]:.3g} to "
+        f"{period[-1]:.4g} positions{against}: {told or 'no period stands out'}.",
+    )
+
+
+def _apart(lines: Sequence[PowerLine], decades: float) -> list[PowerLine]:
+    """The strongest lines whose names do not overprint one another."""
+    kept: list[PowerLine] = []
+    for line in lines:
+        gaps = [abs(np.log10(line.period / other.period)) for other in kept]
+        if all(gap > _APART * decades for gap in gaps):
+            kept.append(line)
+    return kept[:_NAMED]
