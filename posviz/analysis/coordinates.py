@@ -35,6 +35,12 @@ class CoordinateEnergy:
             return None
         return float(self.cumulative[min(count, len(self.cumulative)) - 1])
 
+    def dimensions_for(self, share: float) -> int | None:
+        """The fewest dimensions that hold at least ``share`` of the variance; None without any."""
+        if self.cumulative is None:
+            return None
+        return min(int(np.searchsorted(self.cumulative, share)) + 1, len(self.cumulative))
+
 
 def coordinate_energy(weights: Array) -> CoordinateEnergy:
     """Energy of each dimension along position, each about its own mean (centred).

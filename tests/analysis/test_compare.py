@@ -5,9 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from posviz.analysis.compare import align, cka, compare, principal_angles
+from posviz.analysis.compare import align, cka, compare, cosine_agreement, principal_angles
 from posviz.analysis.decomposition import decompose
 from posviz.analysis.references import random_normal, sinusoidal
+from posviz.analysis.similarity import similarity
+from posviz.errors import TableError
 from posviz.table import PositionTable, Provenance
 
 
@@ -116,3 +118,56 @@ def test_awkward_tables_give_strict_json(awkward: np.ndarray, other: str) -> Non
     assert data.keys() >= {"cka", "procrustes", "principal_angles", "rows_compared", "a", "b"}
     for name in ("cka", "procrustes"):
         assert data[name] is None or -1e-9 <= data[name] <= 1 + 1e-9
+
+
+def test_agreement_is_the_correlation_of_the_two_cosine_matrices() -> None:
+    x, y = walk(), walk(60, 3, seed=1)
+    x[7] = 0
+    upper = np.triu_indices(60, 1)
+    expected = np.corrcoef(similarity(x)[upper], similarity(y)[upper])[0, 1]
+    assert cosine_agreement(x, y) == pytest.approx(expected, abs=1e-6)
+    found = compare(table_of(x), table_of(y))
+    assert found.cosine_agreement == pytest.approx(expected, abs=1e-6)
+
+
+def test_agreement_does_not_exist_where_all_rows_point_one_way() -> None:
+    assert cosine_agreement(np.ones((9, 4)), walk(9)) is None
+    assert cosine_agreement(walk(2), walk(2)) is None
+
+
+def test_shuffled_rows_are_less_alike_by_every_number() -> None:
+    weights = walk(80, 6)
+    noisy = weights @ rotation(6) + np.random.default_rng(3).normal(size=weights.shape)
+    found = compare(table_of(weights), table_of(noisy))
+    assert found.cka > 2 * found.cka_null
+    assert found.cosine_agreement > 2 * abs(found.cosine_agreement_null)
+    assert found.procrustes < 0.5 * found.procrustes_null
+
+
+def test_positions_left_out_take_no_part() -> None:
+    x, y = walk(), walk(50, 3, seed=1)
+    spoilt = x.copy()
+    spoilt[[4, 9]] *= 1000
+    found = compare(table_of(spoilt), table_of(y), exclude=(4, 9, 55))
+    rest = np.delete(np.arange(50), [4, 9])
+    assert found.positions.tolist() == rest.tolist()
+    assert found.rows_compared == 48
+    assert found.cka == pytest.approx(cka(x[rest], y[rest]), abs=1e-6)
+    assert found.curve_first.shape == found.curve_second.shape == (48, 3)
+
+
+def test_leaving_out_every_position_is_refused() -> None:
+    with pytest.raises(TableError) as refusal:
+        compare(table_of(walk(3)), table_of(walk(5)), exclude=range(5))
+    assert str(refusal.value) == (
+        "made and made: at least one position must be left; all 3 that both have are left out. "
+        "Keep the special rows."
+    )
+
+
+def test_the_second_curve_is_laid_over_the_first() -> None:
+    weights = walk()
+    found = compare(table_of(weights), table_of(5 * weights @ rotation(5) - 1))
+    scores = decompose(weights.astype(np.float32)).scores(3)
+    np.testing.assert_allclose(found.curve_first, scores, atol=1e-5)
+    np.testing.assert_allclose(found.curve_second, scores, atol=1e-4)

@@ -42,3 +42,12 @@ def test_awkward_tables_have_finite_energy(awkward: np.ndarray) -> None:
     assert np.isfinite(found.deviation).all()
     share = found.share_of(awkward.shape[1])
     assert share is None or share == pytest.approx(1)
+
+
+def test_the_fewest_dimensions_that_hold_a_share() -> None:
+    weights = np.zeros((4, 3))
+    weights[:, 1] = [3, -3, 3, -3]
+    weights[:, 2] = [1, -1, 1, -1]
+    found = coordinate_energy(weights)
+    assert [found.dimensions_for(share) for share in (0.5, 0.9, 0.91, 1.0)] == [1, 1, 2, 2]
+    assert coordinate_energy(np.ones((4, 3))).dimensions_for(0.9) is None

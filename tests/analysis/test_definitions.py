@@ -96,6 +96,7 @@ def numbers(weights: np.ndarray) -> dict[str, float | None]:
         "position_probe": probe.ridge_mae,
         "relative_order_error": relative_order_error(weights),
         "coordinate_energy": coordinate_energy(weights).share_of(64),
+        "dimensions_for_90": coordinate_energy(weights).dimensions_for(0.9),
         "holdout": holdout(weights)["linear"],
     }
 
