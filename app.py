@@ -38,11 +38,13 @@ PAGES = {
         listed("curve", "Curve", "gesture", "The positions as a curve in two or three components."),
         listed("similarity", "Similarity", "grid_on", "Which positions look alike, and how far."),
         listed("spectrum", "Spectrum", "show_chart", "How many dimensions the table needs."),
+        listed("dimensions", "Dimensions", "waves", "What each dimension does along position."),
     ],
     "Change": [
         listed("interpolation", "Interpolation", "expand", "The table at another length."),
     ],
     "More": [
+        listed("compare", "Compare", "compare_arrows", "The open table beside another one."),
         listed("checkpoint", "Checkpoint", "inventory_2", "What is in the file, and why."),
     ],
 }

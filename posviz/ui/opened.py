@@ -15,6 +15,7 @@ import streamlit as st
 
 from posviz import sources
 from posviz.errors import PosvizError
+from posviz.runfolder import SNAPSHOTS, runs_folder
 from posviz.ui import uploads
 from posviz.ui.access import visitor_access
 from posviz.ui.facts import Facts, Read, read
@@ -30,6 +31,7 @@ DEFAULT = "demo:gpt-mini"
 REFRESH_SECONDS = 3600  # a Hub branch may move
 
 _OPEN, _ASKED, _REFUSED = "_open", "_asked", "_refused"
+_REFUSED_BESIDE = "_refused_beside"
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,7 @@ def refused() -> Refused | None:
 def try_again() -> None:
     """Forget what was refused, so that the next run asks for it once more."""
     st.session_state.pop(_REFUSED, None)
+    st.session_state.pop(_REFUSED_BESIDE, None)
 
 
 def choose(ref: str | None, parameter: str | None = None) -> Opened:
@@ -111,6 +114,29 @@ def choose(ref: str | None, parameter: str | None = None) -> Opened:
     return current()
 
 
+def beside(ref: str, *, instead: str) -> tuple[Opened, str | None]:
+    """Another table to hold the open one against; where it cannot be opened, ``instead`` and why.
+
+    As with :func:`choose`, what was refused is not asked for again on every run.
+    """
+    session, asked = st.session_state, (ref, None)
+    before = cast("Refused | None", session.get(_REFUSED_BESIDE))
+    if before is None or before.asked != asked:
+        session.pop(_REFUSED_BESIDE, None)
+        try:
+            found = _read(*asked)
+            if found.table is not None:
+                return Opened(ref, found.table, found.facts), None
+            sentence = found.sentence
+        except PosvizError as error:
+            sentence = str(error)
+        named = sentence if ref in sentence else f"{ref}: {sentence}"
+        before = session[_REFUSED_BESIDE] = Refused(asked, f"{named} Comparing with {instead}.")
+    found = _read(instead, None)
+    assert found.table is not None, "a generated table always opens"
+    return Opened(instead, found.table, found.facts), before.sentence
+
+
 def take_upload(files: Mapping[str, IO[bytes]]) -> str | None:
     """Keep what is of use of uploaded files and return its reference; None, and why, if nothing."""
     try:
@@ -139,9 +165,12 @@ def _read_shared(
 
 def _stamp(ref: str, access: Access) -> str:
     """A text that changes when a local file or folder does; empty for everything else."""
-    if not access.local_paths:
+    if ref.startswith("run:"):
+        path = runs_folder() / ref.removeprefix("run:").partition("@")[0] / SNAPSHOTS
+    elif access.local_paths:
+        path = Path(ref).expanduser()
+    else:
         return ""
-    path = Path(ref).expanduser()
     try:
         files = sorted(path.iterdir()) if path.is_dir() else [path]
         stats = [(file.name, file.stat()) for file in files]

@@ -17,6 +17,11 @@ TABLE, PARAMETER, WITHOUT, EXPERT = "table", "parameter", "without", "expert"
 _PARAMETER_OF = "_parameter_of"  # the reference that the picked parameter belongs to
 DEMOS = ("demo:gpt-mini", "demo:bert-mini")
 UPLOAD_MB = 1024  # the same as server.maxUploadSize in .streamlit/config.toml
+PLACEHOLDER = "A name, hub:OWNER/NAME or a path"
+GRAMMAR = (
+    "Pick one, or type your own: a Hub model as `hub:OWNER/NAME` (only the table's "
+    "bytes are fetched), a path on this machine, `sinusoidal:LxD` or `random:LxD:SEED`."
+)
 ENDINGS = ["safetensors", "bin", "pt", "pth", "ckpt", "npy", "json"]
 
 
@@ -51,11 +56,7 @@ def describe(found: Opened) -> str:
 
 
 def _table_picker() -> str | None:
-    session = st.session_state
-    options = [*uploads.listed(), *DEMOS, *PRESETS, *_references()]
-    asked = session.get(TABLE) or st.query_params.get(TABLE)
-    if asked and asked not in options:
-        options.insert(0, asked)
+    options = offered(TABLE)
     return st.selectbox(
         "Table",
         options,
@@ -63,12 +64,16 @@ def _table_picker() -> str | None:
         key=TABLE,
         bind="query-params",
         accept_new_options=True,
-        placeholder="A name, hub:OWNER/NAME or a path",
-        help=(
-            "Pick one, or type your own: a Hub model as `hub:OWNER/NAME` (only the table's "
-            "bytes are fetched), a path on this machine, `sinusoidal:LxD` or `random:LxD:SEED`."
-        ),
+        placeholder=PLACEHOLDER,
+        help=GRAMMAR,
     )
+
+
+def offered(key: str) -> list[str]:
+    """What a picker of tables lists; what was typed or linked to for the widget ``key`` first."""
+    options = [*uploads.listed(), *DEMOS, *PRESETS, *_references()]
+    asked = st.session_state.get(key) or st.query_params.get(key)
+    return [asked, *options] if asked and asked not in options else options
 
 
 def _references() -> tuple[str, str]:

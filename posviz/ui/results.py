@@ -83,6 +83,12 @@ def top_share(numbers: Analysis | NullSummary, k: int) -> float | None:
     return float(np.median(known)) if known else None
 
 
+def top_line(null: NullSummary) -> float | None:
+    """Share of the power in the strongest period of a null; the median of its draws."""
+    shares = [draw.power[0].share for draw in null.draws if draw.power]
+    return float(np.median(shares)) if shares else None
+
+
 def holds(numbers: Analysis, share: int = 90) -> tuple[int, float] | None:
     """How many components hold ``share`` percent of the variance, for the mark on a spectrum."""
     components = numbers.components[str(share)]
@@ -94,7 +100,7 @@ def null_spectra(numbers: Analysis) -> dict[str, NDArray[np.float64]]:
     sinusoidal = numbers.nulls["sinusoidal"].draws[0].singular_values
     spectra = {
         "random rows": numbers.nulls["gaussian"].draws[0].singular_values,
-        "sinusoidal": _scaled(sinusoidal, numbers.singular_values),
+        "sinusoidal": scaled(sinusoidal, numbers.singular_values),
     }
     return {name: values for name, values in spectra.items() if values.any()}
 
@@ -126,10 +132,23 @@ def ordinary(numbers: Analysis, *, special: bool) -> NDArray[np.intp]:
     return kept if len(kept) else np.arange(numbers.rows_used)
 
 
-def _scaled(null: NDArray[np.float64], own: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The null's spectrum at the table's total variance: a picture compares shapes, not units."""
-    size = float(np.linalg.norm(null))
-    return null * (float(np.linalg.norm(own)) / size) if size > 0 else null
+def scaled(values: NDArray[np.float64], own: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A spectrum at the total variance of ``own``: a picture compares shapes, not units."""
+    size = float(np.linalg.norm(values))
+    return values * (float(np.linalg.norm(own)) / size) if size > 0 else values
+
+
+def painted(weights: NDArray[np.float32], positions: NDArray[np.int64], metric: str) -> Pooled:
+    """Similarity of all pairs of a table, blank (NaN) where a row is not among ``positions``.
+
+    Beyond PAINTED rows they are averaged with their neighbours instead.
+    """
+    n_positions = len(weights)
+    if len(positions) == n_positions or n_positions > PAINTED:
+        return pooled_similarity(weights, metric, PAINTED)
+    values = np.full((n_positions, n_positions), np.nan, dtype=np.float32)
+    values[np.ix_(positions, positions)] = similarity(weights[positions], metric)
+    return Pooled(values, 1, float(np.nanmin(values)), float(np.nanmax(values)))
 
 
 @st.cache_resource(max_entries=TABLES, show_spinner=False)
@@ -150,12 +169,7 @@ def _pairs(
     _table: PositionTable,
     _positions: NDArray[np.int64],
 ) -> Pooled:
-    n_positions = _table.n_positions
-    if rows_used == n_positions or n_positions > PAINTED:
-        return pooled_similarity(_table.weights, metric, PAINTED)
-    values = np.full((n_positions, n_positions), np.nan, dtype=np.float32)
-    values[np.ix_(_positions, _positions)] = similarity(_table.weights[_positions], metric)
-    return Pooled(values, 1, float(np.nanmin(values)), float(np.nanmax(values)))
+    return painted(_table.weights, _positions, metric)
 
 
 @st.cache_resource(max_entries=TABLES, show_spinner=False)

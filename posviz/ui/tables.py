@@ -13,6 +13,8 @@ from posviz.ui import page
 from posviz.ui.format import ABSENT, count, decimal, literal, percent
 
 if TYPE_CHECKING:
+    from posviz.analysis.compare import Comparison
+    from posviz.analysis.coordinates import CoordinateEnergy
     from posviz.analysis.summary import Analysis
 
 CENTRED = {True: "centred", False: "not centred", None: ""}
@@ -77,6 +79,36 @@ def special(of: Analysis) -> None:
     if of.special_rows:
         rows = [(count(row.position), decimal(row.norm), row.reason) for row in of.special_rows]
         markdown_table(("special position", "norm", "why"), rows[:40])
+
+
+def energy(own: CoordinateEnergy, null: CoordinateEnergy) -> None:
+    """How few dimensions hold the variance, beside random rows."""
+    rows = [
+        (_label("dimensions_for_90"), *(count(e.dimensions_for(0.9)) for e in (own, null))),
+        (_label("coordinate_energy"), *(percent(e.share_of(64)) for e in (own, null))),
+    ]
+    markdown_table(("", "this table", NULLS["gaussian"]), rows)
+
+
+def comparison(of: Comparison) -> None:
+    """How alike two tables are, each number beside that of shuffled rows."""
+    rows = [
+        (_label(name), decimal(getattr(of, name)), decimal(getattr(of, f"{name}_null")))
+        for name in ("cka", "procrustes", "cosine_agreement")
+    ]
+    markdown_table(("over the positions compared", "both", NULLS["shuffled"]), rows)
+    angles = of.principal_angles
+    if angles is None:
+        st.caption(f"{_label('principal_angles')}: none, the tables differ in width.")
+    else:
+        told = ", ".join(f"{decimal(float(angle), digits=1)}°" for angle in angles)
+        st.caption(f"{_label('principal_angles')}, leading subspaces: {told}")
+
+
+def side_by_side(of: Comparison, names: tuple[str, str]) -> None:
+    """Every number of both tables, over the positions compared."""
+    a, b = of.a, of.b
+    markdown_table(("", *names), [(_label(key), _value(a[key]), _value(b[key])) for key in a])
 
 
 def geometry(before: Geometry, after: Geometry) -> None:

@@ -24,6 +24,8 @@ ADDRESSES = {
     "curve": "Do the positions lie on a curve?",
     "similarity": "Which positions look alike?",
     "spectrum": "How many dimensions does the table need?",
+    "dimensions": "What does each dimension do?",
+    "compare": "How do two tables differ?",
     "interpolation": "What happens when the table is stretched?",
 }
 FIGURES = ".posviz-figure:not([data-idle])"

@@ -24,6 +24,15 @@ VIEWS = [
     ("similarity.py", {"metric": "Distance"}),
     ("similarity.py", {"metric": "Dot product", "view": "By offset"}),
     ("spectrum.py", {"spectrum": "Cumulative share"}),
+    *(
+        ("compare.py", {"compared": view, "with": other})
+        for view in ("Curves", "Spectra", "By offset", "Difference")
+        for other in ("demo:bert-mini", "random:9x300")
+    ),
+    ("dimensions.py", {"traces": "Strongest"}),
+    ("dimensions.py", {"traces": "By period"}),
+    ("dimensions.py", {"traces": "Energy"}),
+    ("dimensions.py", {"traces": "All", "order": "As in the model"}),
     ("interpolation.py", {"stretched": "All pairs"}),
     ("interpolation.py", {"stretched": "By offset", "method": "Tile"}),
     ("interpolation.py", {"stretched": "Spectrum", "method": "Cubic spline"}),
