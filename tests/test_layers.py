@@ -16,10 +16,11 @@ PROJECT = Path(__file__).resolve().parents[1]
 BELOW = {
     "errors": set(),
     "table": {"errors"},
+    "runfolder": set(),
     "analysis": {"errors", "table"},
     "interpolation": {"errors", "table", "analysis"},
-    "sources": {"errors", "table", "analysis"},
-    "training": {"errors", "table", "analysis", "interpolation"},
+    "sources": {"errors", "table", "analysis", "runfolder"},
+    "training": {"errors", "table", "analysis", "interpolation", "runfolder"},
     "model": {"errors", "table", "analysis", "interpolation"},
     "figures": {"errors", "table", "analysis", "interpolation"},
     "export": {"errors", "table", "analysis", "interpolation", "sources", "figures"},

@@ -51,7 +51,7 @@ class LazyKeys(Collection[str]):
         return len(self._registry())
 
 
-REF = "a path, hub:OWNER/NAME, a preset, demo:NAME, sinusoidal:LxD …"
+REF = "a path, hub:OWNER/NAME, a preset, demo:NAME, run:NAME, sinusoidal:LxD …"
 
 
 def add_ref(options: argparse.ArgumentParser) -> None:

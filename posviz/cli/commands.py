@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from posviz.cli import analyze, compare, extend, inspect, presets
+from posviz.cli import analyze, compare, extend, inspect, presets, train
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +17,7 @@ COMMANDS: dict[str, Command] = {
     "analyze": analyze.COMMAND,
     "compare": compare.COMMAND,
     "extend": extend.COMMAND,
+    "train": train.COMMAND,
     "presets": presets.COMMAND,
 }
 

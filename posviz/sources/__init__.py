@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from posviz.errors import SourceError
-from posviz.sources import demos, generated, local
+from posviz.sources import demos, generated, local, runs
 from posviz.sources.access import Access
 from posviz.sources.checkpoint import Candidate, Checkpoint
 from posviz.sources.formats import FORMATS, Entry, Format
@@ -68,6 +68,7 @@ def _hub(ref: str, access: Access) -> Checkpoint:
 SOURCES: dict[str, Source] = {
     "demo": Source("Shipped demo model", "demo:gpt-mini", demos.open_demo),
     "hub": Source("Hugging Face Hub model", "hub:openai-community/gpt2", _hub),
+    "run": Source("Training run", "run:sticky-mlm-1", runs.open_run),
     "sinusoidal": Source("Sinusoidal table", "sinusoidal:1024x768", generated.open_sinusoidal),
     "random": Source("Random table", "random:1024x768:0", generated.open_random),
 }

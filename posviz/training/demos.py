@@ -18,18 +18,12 @@ import numpy as np
 import torch
 from safetensors.torch import save
 
+from posviz.runfolder import CONFIG, MODEL, VOCABULARY
 from posviz.training.config import TrainConfig, default_config
 from posviz.training.huggingface import to_config, to_tensors
 from posviz.training.loop import HELD_OUT_SEQUENCES, Trainer
 from posviz.training.metrics import snapshot_metrics
-from posviz.training.recording import (
-    CONFIG,
-    MODEL,
-    VOCABULARY,
-    Recording,
-    json_bytes,
-    write_whole,
-)
+from posviz.training.recording import Recording, json_bytes, write_whole
 
 FOLDER = Path(__file__).parents[1] / "data" / "demos"
 HISTORY = "history.safetensors"

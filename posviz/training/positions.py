@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-
-import torch
-from torch import nn
+from typing import TYPE_CHECKING
 
 from posviz.analysis.references import sinusoidal
+
+if TYPE_CHECKING:  # torch takes seconds to load, and a page needs only the names and labels below
+    import torch
+    from torch import nn
 
 
 @dataclass(frozen=True)
@@ -32,15 +34,21 @@ class TableKind:
 
 
 def _gaussian(n_positions: int, d_model: int, scale: float) -> torch.Tensor:
+    import torch
+
     return torch.randn(n_positions, d_model) * scale
 
 
 def _sinusoid(n_positions: int, d_model: int, scale: float) -> torch.Tensor:
+    import torch
+
     # As published: sines and cosines of unit amplitude, whatever the scale of random rows.
     return torch.from_numpy(sinusoidal(n_positions, d_model)).float()
 
 
 def _zeros(n_positions: int, d_model: int, scale: float) -> torch.Tensor:
+    import torch
+
     return torch.zeros(n_positions, d_model)
 
 
@@ -75,6 +83,8 @@ def position_table(kind: str, n_positions: int, d_model: int, scale: float) -> n
     nn.Embedding with weight of shape (n_positions, d_model)
         Its weight takes no gradient unless the kind is learned.
     """
+    from torch import nn
+
     chosen = TABLE_KINDS[kind]
     rows = chosen.fill(n_positions, d_model, scale)
     table = nn.Embedding(n_positions, d_model)

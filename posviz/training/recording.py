@@ -17,15 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from posviz.errors import TrainingError
+from posviz.runfolder import METRICS, SNAPSHOTS, snapshot_name
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
-
-CONFIG = "config.json"
-VOCABULARY = "vocab.json"
-METRICS = "metrics.jsonl"
-SNAPSHOTS = "snapshots.safetensors"
-MODEL = "model.safetensors"
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -52,11 +47,6 @@ def write_whole(path: Path, content: bytes) -> None:
 def json_bytes(value: Any, *, indent: int | None = None) -> bytes:
     """Strict JSON, one line end at the end; NaN and infinity are refused."""
     return (json.dumps(value, indent=indent, allow_nan=False, ensure_ascii=False) + "\n").encode()
-
-
-def snapshot_name(step: int) -> str:
-    """Name of a snapshot's tensor, ``step-000123``."""
-    return f"step-{step:06d}"
 
 
 class Recording:

@@ -3,35 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from posviz.errors import NoTableError, TrainingError
+from posviz.runfolder import CONFIG, METRICS, SNAPSHOTS, runs_folder, snapshot_name
 from posviz.table import Kind, PositionTable, Provenance
-from posviz.training.recording import CONFIG, METRICS, SNAPSHOTS, snapshot_name
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 _KINDS: dict[str, Kind] = {"learned": "learned", "sinusoidal": "sinusoidal", "frozen": "random"}
-
-
-def runs_folder() -> Path:
-    """Where runs live: ``$POSVIZ_RUNS``, else a folder in the user's data directory."""
-    if chosen := os.environ.get("POSVIZ_RUNS"):
-        return Path(chosen).expanduser()
-    if sys.platform == "darwin":
-        data = Path.home() / "Library" / "Application Support"
-    elif sys.platform == "win32":
-        data = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    else:
-        data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
-    return data / "posviz" / "runs"
 
 
 @dataclass(frozen=True)

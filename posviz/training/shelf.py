@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import io
-import re
 import shutil
 import zipfile
+from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING
 
 from posviz.errors import TrainingError
-from posviz.training.recording import CONFIG, METRICS, MODEL, SNAPSHOTS, VOCABULARY
-from posviz.training.runs import runs_folder
+from posviz.runfolder import CONFIG, METRICS, MODEL, NAME, SNAPSHOTS, VOCABULARY, runs_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from posviz.training.runs import Run
 
-# What a file system, a URL and run:NAME@STEP all take; no leading dot, so nothing is hidden.
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _EXPORTED = (CONFIG, VOCABULARY, METRICS, SNAPSHOTS, MODEL)
 
 
@@ -41,6 +38,12 @@ def new_run_folder(stem: str) -> Path:
             raise _refused(folder, err) from err
         return folder
     raise AssertionError("count() has no end")
+
+
+def discard_empty(folder: Path) -> None:
+    """Remove the folder of a run that was refused before it wrote anything."""
+    with suppress(OSError):  # it holds something, which stays
+        folder.rmdir()
 
 
 def rename_run(run: Run, name: str) -> None:
@@ -90,7 +93,7 @@ def zip_run(run: Run) -> bytes:
 
 
 def _checked(name: str) -> str:
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         raise TrainingError(
             f"A run's name has up to 64 letters, digits, dots, hyphens and underscores and begins "
             f"with a letter or digit; {name!r} does not fit. Choose another name."

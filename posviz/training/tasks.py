@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal
 
-import torch
-from torch import Tensor
-
 from posviz.errors import TrainingError
 from posviz.training.text import library_text, read_text
 from posviz.training.vocabulary import CLASS, MASK, SEPARATOR, Vocabulary
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # torch takes seconds to load, and a page needs only the names and labels below
+    import torch
+    from torch import Tensor
+
     from posviz.training.config import TrainConfig
 
 IGNORED = -100  # a target that counts for nothing, as torch's cross entropy has it
@@ -40,7 +40,7 @@ class Batch:
 
 
 # (sequences, random numbers, held out?) -> a batch
-Sampler = Callable[[int, torch.Generator, bool], Batch]
+Sampler = Callable[[int, "torch.Generator", bool], Batch]
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,8 @@ def sticky_chains(
         Letters numbered from 0. What a hidden letter is can be told from its neighbours, the
         nearer the better: knowledge decays with distance, which makes a table smooth.
     """
+    import torch
+
     renewed = torch.rand(count, length, generator=generator) >= stay
     renewed[:, 0] = True
     drawn = torch.randint(letters, (count, length), generator=generator)
@@ -117,6 +119,8 @@ def hide(
 
     Each sequence hides at least one, so that a small share of a short sequence still asks.
     """
+    import torch
+
     draws = torch.rand(tokens.shape, generator=rng).masked_fill(~maskable, 2.0)
     hidden = draws <= draws.amin(dim=1, keepdim=True).clamp(min=share)
     hidden &= maskable
@@ -125,6 +129,8 @@ def hide(
 
 
 def _sticky_mlm(config: TrainConfig) -> Data:
+    import torch
+
     _at_least("sticky-mlm", config.sequence_length, 8)
     vocabulary = Vocabulary.masked(LETTERS)
     first_letter = vocabulary[LETTERS[0]]
@@ -150,6 +156,8 @@ def _sticky_mlm(config: TrainConfig) -> Data:
 
 
 def _copy(config: TrainConfig) -> Data:
+    import torch
+
     vocabulary = Vocabulary.causal(LETTERS)
     first_letter, lag, length = vocabulary[LETTERS[0]], config.lag, config.sequence_length
     if not 0 <= lag < length:
@@ -179,6 +187,8 @@ def _char_lm(config: TrainConfig) -> Data:
 
 
 def _char_mlm(config: TrainConfig) -> Data:
+    import torch
+
     text = _text(config)
     vocabulary = Vocabulary.masked(text)
     windows = _windows(vocabulary.encode(text), config.sequence_length)
@@ -194,6 +204,8 @@ def _char_mlm(config: TrainConfig) -> Data:
 
 def _windows(numbers: list[int], length: int) -> Callable[[int, torch.Generator, bool], Tensor]:
     """Draw windows of a text, shape (count, length): from its end when held out, else before."""
+    import torch
+
     stream = torch.tensor(numbers)
     kept = max(length, int(len(stream) * _HELD_OUT))
     parts = {False: stream[:-kept], True: stream[-kept:]}

@@ -12,8 +12,9 @@ import pytest
 from safetensors.numpy import load_file
 
 from posviz.errors import NoTableError, TrainingError
-from posviz.training.recording import METRICS, SNAPSHOTS, Recording, json_bytes, write_whole
-from posviz.training.runs import list_runs, open_run, runs_folder
+from posviz.runfolder import METRICS, SNAPSHOTS, runs_folder
+from posviz.training.recording import Recording, json_bytes, write_whole
+from posviz.training.runs import list_runs, open_run
 
 ROWS = np.arange(12, dtype=np.float32).reshape(4, 3)
 
