@@ -208,7 +208,7 @@ def _frozen(raw: NDArray[np.generic]) -> Rows:
 
 
 def _check_finite(raw: NDArray[np.generic], name: str, row_offset: int) -> None:
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         finite = np.logical_and.reduce(np.isfinite(raw.astype(np.float32, copy=False)), axis=1)
     if finite.all():
         return

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from posviz.sources import PRESETS
-from posviz.ui import opened, results, uploads
+from posviz.sources import FORMATS, PRESETS
+from posviz.ui import hub, opened, results, uploads
 from posviz.ui.format import count, listed, literal
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ GRAMMAR = (
     "Pick one, or type your own: a Hub model as `hub:OWNER/NAME` (only the table's "
     "bytes are fetched), a path on this machine, `sinusoidal:LxD` or `random:LxD:SEED`."
 )
-ENDINGS = ["safetensors", "bin", "pt", "pth", "ckpt", "npy", "json"]
+ENDINGS = sorted({end for form in FORMATS.values() for end in form.endings} | {".json"})
 
 
 def sidebar() -> Opened:
@@ -30,6 +30,7 @@ def sidebar() -> Opened:
     with st.sidebar:
         card = st.container(key="open-table", border=True)
         chosen = _table_picker()
+        hub.find(_take)
         _open_another()
         found = opened.choose(chosen, _parameter_asked(chosen))
         _tables_of(found)
@@ -99,6 +100,10 @@ def _open_another() -> None:
             f"Up to {UPLOAD_MB:,} MB; only the table is kept. For a larger model, type its path "
             f"or `hub:OWNER/NAME` in the box above."
         )
+
+
+def _take(ref: str) -> None:
+    st.session_state[TABLE] = ref
 
 
 def _take_upload() -> None:

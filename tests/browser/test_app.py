@@ -145,7 +145,9 @@ def test_what_is_not_a_checkpoint_gets_one_sentence_and_changes_nothing(
 def test_an_unreachable_hub_gets_one_sentence_and_the_page_goes_on(
     page: Page, app_url: str
 ) -> None:
-    open_page(page, f"{app_url}/curve?table=gpt2")
+    open_page(page, f"{app_url}/curve")
+    page.get_by_text("Find a model").click()
+    page.get_by_role("button", name=re.compile("^gpt2 1,024")).click()
     expect(page.get_by_role("alert")).to_contain_text("gpt2")
     expect(page.locator(".st-key-open-table")).to_contain_text("gpt-mini")
 
