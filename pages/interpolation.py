@@ -23,7 +23,7 @@ errors = stretch.rebuilt(table)
 page.numbers(
     Number(
         decimal(errors.get(choice.method)),
-        "error of rebuilding hidden rows (0 exact, 1 the mean row)",
+        "error on hidden rows (mean row: 1)",
         f"best: {stretch.best(errors)}",
     ),
     Number(

@@ -29,7 +29,7 @@ page.numbers(
     ),
     page.usable(numbers),
 )
-wide, narrow = st.columns([5, 4])
+wide, narrow = st.columns([3, 2])
 with wide, page.card("The curve of positions"):
     drawn = results.ordinary(numbers, special=False)
     picture = curve_3d(
@@ -38,14 +38,14 @@ with wide, page.card("The curve of positions"):
         numbers.positions[drawn],
         name=table.name,
     )
-    figure.show(picture, key="overview-curve", height=560)
+    figure.show(picture, key="overview-curve", height=520)
 with narrow:
     with page.card("Which positions look alike"):
         pairs = results.pairs(table, numbers)
         picture = heatmap(
             pairs.values, limits=(-1, 1), n_positions=table.n_positions, name=table.name
         )
-        figure.show(picture, key="overview-pairs", height=280)
+        figure.show(picture, key="overview-pairs", height=270)
     with page.card("How many dimensions it needs"):
         if page.varies(numbers):
             beside = results.null_spectra(numbers)
@@ -63,9 +63,11 @@ page.provenance(
     page.not_drawn(numbers, drawn),
 )
 with page.section("What the numbers say"):
-    for sentence in numbers.verdict:
-        st.markdown(f"- {sentence.text}")
-with page.section("All numbers"):
-    tables.special(numbers)
-    tables.numbers(numbers)
+    page.linked(numbers.verdict)
+with page.heavy_section("All numbers") as opened:
+    if opened:
+        tables.special(numbers)
+        with st.spinner("Probing the rows"):
+            tables.order(results.order(table, numbers))
+        tables.numbers(numbers)
 tables.method("explained_variance_ratio", "cosine.adjacent_mean", "usable_length")
