@@ -7,7 +7,7 @@ from posviz.figures.heatmap import heatmap
 from posviz.figures.offsets import offset_profile
 from posviz.figures.spectrum import spectrum
 from posviz.ui import beside, figure, page, results, tables
-from posviz.ui.format import decimal
+from posviz.ui.format import decimal, literal
 from posviz.ui.page import Number
 
 VIEWS = {
@@ -39,7 +39,7 @@ page.numbers(
     ),
     Number(
         decimal(of.cosine_agreement),
-        "agreement of cosines (1: the same pairs are alike)",
+        "agreement of cosines (1: equal maps)",
         f"shuffled rows up to {decimal(of.cosine_agreement_null)}",
     ),
 )
@@ -48,12 +48,13 @@ with page.card():
     if of.cka is None and view in ("curves", "spectra"):
         st.info("One of the tables does not vary from position to position.")
     elif view == "curves":
+        drawn = beside.drawn(of, table, other.table)
         picture = curve_3d(
-            of.curve_first, of.first.explained_variance_ratio, of.positions,
-            behind=Behind(of.curve_second, names[1]), name=names[0],
+            of.curve_first[drawn], of.first.explained_variance_ratio, of.positions[drawn],
+            behind=Behind(of.curve_second[drawn], names[1]), name=names[0],
         )  # fmt: skip
         figure.show(picture, key="compared-curves", height=600)
-        facts.append("the second rotated and scaled onto the first")
+        facts += ["the second rotated and scaled onto the first", page.not_drawn(of, drawn)]
     elif view == "spectra":
         picture = spectrum(
             of.first.singular_values, name=names[0],
@@ -71,10 +72,11 @@ with page.card():
         pairs = beside.difference(table, other.table, of)
         limit = max(-pairs.low, pairs.high, 0.01)
         picture = heatmap(
-            pairs.values, limits=(-limit, limit), label=f"{names[1]} − {names[0]}",
+            pairs.values, limits=(-limit, limit), label="difference",
             n_positions=min(table.n_positions, other.table.n_positions),
             name=f"{names[1]} less {names[0]}",
         )  # fmt: skip
+        st.caption(f"Orange: more alike in {literal(names[1])}. Blue: in {literal(names[0])}.")
         figure.show(picture, key="compared-difference", height=600)
         facts.append("difference of cosines, not centred")
 page.provenance(

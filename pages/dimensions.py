@@ -9,7 +9,7 @@ from posviz.ui import dimensions, figure, page, results, tables
 from posviz.ui.format import count, decimal, percent
 from posviz.ui.page import Number
 
-VIEWS = {"map": "All", "lines": "Strongest", "power": "By period", "energy": "Energy"}
+VIEWS = {"map": "Map", "lines": "Strongest", "power": "By period", "energy": "Energy"}
 
 found = page.question("What does each dimension do?")
 table = found.table
@@ -56,6 +56,8 @@ with page.card():
             name=table.name,
         )  # fmt: skip
         shown = figure.show(picture, key="traces-map", height=620)
+        if order == "energy":
+            facts.append("dimensions that hold 99 % of the variance")
         if exact := dimensions.exact(drawn, shown.cell, first=picture.raster.first_row):
             st.caption(exact)
     elif view == "lines":

@@ -98,7 +98,7 @@ def curve_2d(
         _note(figure, back[-1], behind.label, (0, -12), LIGHT.ink_soft)
     shown = _visible(data.points)
     hover = _hover(data.names)
-    for rows, colour in _segments(shown, data.fraction):
+    for rows, colour in segments(shown, data.fraction):
         figure.add_scatter(
             x=_f32(data.points[rows, 0]),
             y=_f32(data.points[rows, 1]),
@@ -142,7 +142,7 @@ def curve_3d(
             **scene,
             "aspectmode": "data",
             "camera": _camera(data.extent),
-            "annotations": _ends_3d(data),
+            "annotations": [*_ends_3d(data), *_behind_3d(behind, components)],
             "dragmode": "turntable",
         },
     )
@@ -247,7 +247,7 @@ def _visible(points: NDArray[np.float64]) -> NDArray[np.intp]:
     return np.flatnonzero(keep)
 
 
-def _segments(
+def segments(
     shown: NDArray[np.intp], fraction: NDArray[np.float64]
 ) -> Iterator[tuple[NDArray[np.intp], str]]:
     """Rows and colour of each piece; a piece ends where the next begins, so no gap shows."""
@@ -299,6 +299,16 @@ def _ends_3d(data: _Drawn) -> list[dict[str, Any]]:
         }
         for name, row in _ENDS.items()
     ]
+
+
+def _behind_3d(behind: Behind | None, components: tuple[int, ...]) -> list[dict[str, Any]]:
+    """The name of the curve behind, at its last point."""
+    if behind is None:
+        return []
+    end = chosen(behind.scores, components)[-1].tolist()
+    place = dict(zip("xyz", end, strict=True))
+    look = {"showarrow": False, "yshift": -14, "font": {"color": LIGHT.ink_soft, "size": 12}}
+    return [place | {"text": behind.label} | look]
 
 
 def _camera(extent: list[tuple[float, float]]) -> dict[str, dict[str, float]]:

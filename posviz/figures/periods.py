@@ -68,7 +68,7 @@ def power_by_period(
         )  # fmt: skip
         right = x > low + 0.75 * (high - low)
         label(
-            figure, x, y, f"{line.period:.3g} · {100 * line.share:.0f} %", colour=LIGHT.ink,
+            figure, x, y, f"period {line.period:.3g} · {100 * line.share:.0f} %", colour=LIGHT.ink,
             xanchor="right" if right else "left", xshift=-9 if right else 9, yshift=8,
         )  # fmt: skip
     told = "; ".join(f"{100 * line.share:.1f} % near period {line.period:.3g}" for line in named)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from posviz.figures.colourbar import ROOM, add_colour_bar
+from posviz.figures.curve import segments
 from posviz.figures.lines import gaps
 from posviz.figures.picture import Picture, Raster, quantise
-from posviz.figures.theme import LIGHT, PALETTES, blank
+from posviz.figures.theme import PALETTES, blank
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -88,6 +89,8 @@ def trace_lines(
 ) -> Picture:
     """A few dimensions as lines above one another, all on one scale, each round its own zero.
 
+    Colour is position, as on the curve.
+
     Parameters
     ----------
     values : array of shape (k, n)
@@ -108,6 +111,7 @@ def trace_lines(
     largest = float(np.nanmax(np.abs(lines), initial=0.0)) or 1.0
     zeros = -_SPACING * largest * np.arange(len(lines))
     room = 0.02 * float(at[-1] - at[0]) or 0.5
+    since = (at - at[0]) / max(float(at[-1] - at[0]), 1.0)
     figure = blank(
         xaxis={"title": {"text": "position"}, "range": [at[0] - room, at[-1] + room]},
         yaxis={
@@ -119,12 +123,14 @@ def trace_lines(
         },
     )  # fmt: skip
     for number, zero, line in zip(numbers, zeros, lines, strict=True):
-        figure.add_scatter(
-            x=at, y=(zero + line).astype(np.float32), text=[f"{value:.3g}" for value in line],
-            mode="lines", line={"color": LIGHT.accent, "width": 1.6}, meta="walk",
-            name=f"dimension {number}",
-            hovertemplate=f"<b>position %{{x}}</b><br>dimension {number}: %{{text}}<extra></extra>",
-        )  # fmt: skip
+        hover = f"<b>position %{{x}}</b><br>dimension {number}: %{{text}}<extra></extra>"
+        for rows, colour in segments(np.arange(len(at)), since):
+            figure.add_scatter(
+                x=at[rows], y=(zero + line[rows]).astype(np.float32),
+                text=[f"{value:.3g}" for value in line[rows]], hovertemplate=hover,
+                mode="lines", line={"color": colour, "width": 2}, meta="walk",
+                name=f"dimension {number}",
+            )  # fmt: skip
     alt = (
         f"The {len(lines)} strongest dimensions of {name} along {len(at):,} positions: "
         + ", ".join(

@@ -13,6 +13,8 @@ from posviz.ui import opened, picker, results
 from posviz.ui.format import decimal, literal
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from posviz.analysis.measures import Measures
     from posviz.table import PositionTable
     from posviz.ui.opened import Opened
@@ -22,7 +24,8 @@ _USUAL = "_with_usual"  # the default when the page last ran: it follows the ope
 KEPT = 12
 
 # Where one word gives way to the next. They are judgements, kept in one place.
-SAME, ALIKE, RELATED = 0.01, 0.5, 0.1  # Procrustes residual; CKA above its null
+SAME, ALIKE = 0.01, 0.3  # Procrustes residual
+RELATED = 0.1  # CKA above its null
 
 
 def pick(found: Opened) -> Opened:
@@ -76,12 +79,11 @@ def said(of: Comparison, names: tuple[str, str]) -> tuple[str, ...]:
             "There is nothing to compare.",
             "One of the tables does not vary from position to position.",
         )
-    above = of.cka - of.cka_null
     if of.procrustes <= SAME:
         headline = "The same shape, but for rotation and scale."
-    elif above >= ALIKE:
+    elif of.procrustes <= ALIKE:
         headline = "Much the same shape."
-    elif above >= RELATED:
+    elif of.cka - of.cka_null >= RELATED:
         headline = "Related, yet of different shape."
     else:
         headline = "No more alike than shuffled rows."
@@ -102,6 +104,12 @@ def names(a: Opened, b: Opened) -> tuple[str, str]:
     """What the two are called in figures and tables: never the same."""
     first, second = a.table.name, b.table.name
     return first, second if second != first else f"{second} (with)"
+
+
+def drawn(of: Comparison, a: PositionTable, b: PositionTable) -> NDArray[np.intp]:
+    """Which of the rows compared are drawn as curves: those that are special in neither table."""
+    kept = np.flatnonzero(~np.isin(of.positions, _excluded(a, b)))
+    return kept if len(kept) else np.arange(of.rows_compared)
 
 
 def rows_said(of: Comparison, a: PositionTable, b: PositionTable) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 ORDERS = {"energy": "Strongest first", "index": "As in the model"}
 SHARES = {"50": 0.5, "90": 0.9}
 LINES = 6
+SHOWN = 0.99  # share of the variance that the map of the strongest dimensions shows
 CELLS = 2_000_000  # of the picture of all dimensions; longer tables show fewer dimensions
 CLIPPED = 0.5  # percent of the values that may lie beyond the strongest colour
 
@@ -70,9 +71,20 @@ def measured(table: PositionTable, numbers: Analysis) -> Dimensions:
 
 
 def traces(table: PositionTable, numbers: Analysis, found: Dimensions, order: str) -> Traces:
-    """Every dimension along the positions, in one of ORDERS."""
+    """Dimensions along the positions, in one of ORDERS.
+
+    Strongest first, those that hold SHOWN of the variance; as in the model, all of them. Of very
+    long tables only the strongest.
+    """
+    needed = found.energy.dimensions_for(SHOWN) or table.d_model
     return _traces(
-        table.fingerprint, numbers.rows_used, order, table, numbers.positions, found.energy.order
+        table.fingerprint,
+        numbers.rows_used,
+        order,
+        table,
+        numbers.positions,
+        found.energy.order,
+        max(needed, LINES),
     )
 
 
@@ -155,9 +167,13 @@ def _traces(
     _table: PositionTable,
     _positions: NDArray[np.int64],
     _strongest: NDArray[np.int64],
+    _needed: int,
 ) -> Traces:
-    shown = _strongest[: max(CELLS // _table.n_positions, LINES)]
-    dimensions = shown if order == "energy" else np.sort(shown)
+    most = max(CELLS // _table.n_positions, LINES)
+    if order == "energy":
+        dimensions = _strongest[: min(most, _needed)]
+    else:
+        dimensions = np.sort(_strongest[:most])
     rows = _table.weights[np.ix_(_positions, dimensions)].astype(np.float64)
     rows -= rows.mean(axis=0)
     limit = float(np.percentile(np.abs(rows), 100 - CLIPPED)) or float(np.abs(rows).max())

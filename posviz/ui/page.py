@@ -7,7 +7,7 @@ keeps the rest in closed sections (:func:`section`) that the Expert switch opens
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,9 @@ from posviz.ui.picker import EXPERT, WITHOUT
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from posviz.analysis.compare import Comparison
     from posviz.analysis.summary import Analysis
+    from posviz.analysis.verdict import Sentence
     from posviz.ui.opened import Opened
 
 STARTED = "_app_started"  # in this very run, by app.py
@@ -161,12 +163,29 @@ def provenance(found: Opened, *facts: str) -> None:
         st.caption(" · ".join(literal(fact) for fact in said if fact))
 
 
-def not_drawn(of: Analysis, drawn: NDArray[np.intp]) -> str:
+def not_drawn(of: Analysis | Comparison, drawn: NDArray[np.intp]) -> str:
     """Which of the rows used the curve leaves out, for the line under it."""
     gone = np.delete(of.positions, drawn).tolist()
     if not gone:
         return ""
     return f"{'row' if len(gone) == 1 else 'rows'} {listed(gone)} not drawn"
+
+
+def linked(sentences: Iterable[Sentence]) -> None:
+    """Sentences, each beside a link to the page that shows it; the open table stays open."""
+    here = dict(st.query_params)
+    for sentence in sentences:
+        text, link = st.columns([6, 1], vertical_alignment="center")
+        text.markdown(literal(sentence.text))
+        file = PAGES / f"{sentence.page}.py"
+        link.page_link(file, label=sentence.page.capitalize(), query_params=here, help="")
+
+
+@contextmanager
+def heavy_section(title: str) -> Iterator[bool]:
+    """A section whose content is computed only while it stands open, which it tells."""
+    with st.expander(title, expanded=expert(), on_change="rerun") as part:
+        yield bool(part.open)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
+from posviz.analysis.knowledge import Order, measure_order
 from posviz.analysis.similarity import (
     METRICS,
     OffsetProfile,
@@ -53,6 +54,11 @@ def pairs(table: PositionTable, numbers: Analysis, metric: str = "cosine") -> Po
 def by_offset(table: PositionTable, numbers: Analysis, metric: str = "cosine") -> OffsetProfile:
     """Similarity as a function of the offset, of the rows used."""
     return _by_offset(table.fingerprint, numbers.rows_used, metric, table, numbers.positions)
+
+
+def order(table: PositionTable, numbers: Analysis) -> Order:
+    """Whether the rows used know their own order: takes seconds when first asked for."""
+    return _order(table.fingerprint, numbers.rows_used, numbers)
 
 
 def exact(
@@ -181,3 +187,8 @@ def _by_offset(
     _positions: NDArray[np.int64],
 ) -> OffsetProfile:
     return offset_profile(_table.weights[_positions], metric)
+
+
+@st.cache_resource(max_entries=TABLES, show_spinner=False)
+def _order(fingerprint: str, rows_used: int, _numbers: Analysis) -> Order:
+    return measure_order(_numbers.decomposition)

@@ -15,6 +15,7 @@ from posviz.ui.format import ABSENT, count, decimal, literal, percent
 if TYPE_CHECKING:
     from posviz.analysis.compare import Comparison
     from posviz.analysis.coordinates import CoordinateEnergy
+    from posviz.analysis.knowledge import Order
     from posviz.analysis.summary import Analysis
 
 CENTRED = {True: "centred", False: "not centred", None: ""}
@@ -109,6 +110,14 @@ def side_by_side(of: Comparison, names: tuple[str, str]) -> None:
     """Every number of both tables, over the positions compared."""
     a, b = of.a, of.b
     markdown_table(("", *names), [(_label(key), _value(a[key]), _value(b[key])) for key in a])
+
+
+def order(of: Order) -> None:
+    """What the rows know of their own order, beside chance."""
+    rows = [
+        (_label(name), decimal(one.value), decimal(one.chance)) for name, one in vars(of).items()
+    ]
+    markdown_table(("order and probes", "this table", "by chance"), rows)
 
 
 def geometry(before: Geometry, after: Geometry) -> None:

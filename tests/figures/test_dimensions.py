@@ -29,6 +29,12 @@ def notes(picture: Picture) -> list[str]:
     return [note.text for note in picture.figure.layout.annotations]
 
 
+def whole(picture: Picture, name: str) -> np.ndarray:
+    """The values of a line that is drawn in pieces, each beginning where the last one ended."""
+    pieces = [trace.y for trace in picture.figure.data if trace.name == name]
+    return np.concatenate([pieces[0], *(piece[1:] for piece in pieces[1:])])
+
+
 def test_the_map_has_a_row_a_dimension_and_a_column_a_position() -> None:
     values = waves().T
     picture = trace_map(values, limit=2.0, ranked=False)
@@ -63,12 +69,20 @@ def test_positions_left_out_stay_blank() -> None:
 def test_lines_keep_their_shape_and_never_touch_a_neighbour_of_the_same_size() -> None:
     values = waves().T[:2]
     picture = trace_lines(values, [4, 9], np.arange(200), shares=[0.8, 0.2])
-    first, second = picture.figure.data
-    np.testing.assert_allclose(first.y, values[0], atol=1e-6)
-    np.testing.assert_allclose(second.y - np.mean(second.y), values[1], atol=1e-5)
+    first, second = (whole(picture, f"dimension {number}") for number in (4, 9))
+    np.testing.assert_allclose(first, values[0], atol=1e-6)
+    np.testing.assert_allclose(second - np.mean(second), values[1], atol=1e-5)
     assert picture.figure.layout.yaxis.ticktext == ("4 · 80.0 %", "9 · 20.0 %")
-    assert np.mean(second.y) < np.mean(first.y)
+    assert np.mean(second) < np.mean(first)
     assert "9 (20.0 % of the variance)" in picture.alt
+
+
+def test_lines_have_the_colours_of_their_positions() -> None:
+    picture = trace_lines(waves().T[:2], [0, 1], np.arange(200), shares=[0.8, 0.2])
+    colours = [trace.line.color for trace in picture.figure.data]
+    half = len(colours) // 2
+    assert colours[:half] == colours[half:]
+    assert len(set(colours)) == half > 10
 
 
 def test_power_is_in_percent_against_the_period_short_ones_first() -> None:
@@ -80,7 +94,7 @@ def test_power_is_in_percent_against_the_period_short_ones_first() -> None:
     assert list(line.x) == sorted(line.x)
     assert picture.figure.layout.xaxis.type == "log"
     named = [text for text in notes(picture) if "%" in text]
-    assert [text.split(" · ")[0] for text in named] == ["50", "5"]
+    assert [text.split(" · ")[0] for text in named] == ["period 50", "period 5"]
     assert "shuffled" in notes(picture)
 
 
@@ -88,7 +102,7 @@ def test_names_of_neighbouring_periods_do_not_overprint() -> None:
     spectrum = PowerSpectrum(100 / np.arange(1, 51), np.full(50, 0.02))
     lines = [PowerLine(period, 0.1) for period in (50.0, 49.0, 10.0, 9.5, 2.0)]
     named = [text for text in notes(power_by_period(spectrum, lines=lines)) if "%" in text]
-    assert [text.split(" · ")[0] for text in named] == ["50", "10", "2"]
+    assert [text.split(" · ")[0] for text in named] == ["period 50", "period 10", "period 2"]
 
 
 def test_energy_rises_to_all_and_marks_what_was_asked() -> None:

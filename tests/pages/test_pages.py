@@ -32,7 +32,7 @@ VIEWS = [
     ("dimensions.py", {"traces": "Strongest"}),
     ("dimensions.py", {"traces": "By period"}),
     ("dimensions.py", {"traces": "Energy"}),
-    ("dimensions.py", {"traces": "All", "order": "As in the model"}),
+    ("dimensions.py", {"traces": "Map", "order": "As in the model"}),
     ("interpolation.py", {"stretched": "All pairs"}),
     ("interpolation.py", {"stretched": "By offset", "method": "Tile"}),
     ("interpolation.py", {"stretched": "Spectrum", "method": "Cubic spline"}),
