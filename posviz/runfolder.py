@@ -11,6 +11,7 @@ CONFIG = "config.json"
 VOCABULARY = "vocab.json"
 METRICS = "metrics.jsonl"
 SNAPSHOTS = "snapshots.safetensors"
+HISTORY = "history.safetensors"  # the snapshots of a shipped demo, in half the bytes
 MODEL = "model.safetensors"
 
 # What a file system, a URL and run:NAME@STEP all take; no leading dot, so nothing is hidden.

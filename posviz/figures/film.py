@@ -45,21 +45,38 @@ def curve_film(
         The figure is the last frame; the film holds all of them.
     """
     assert len(frames) == len(labels) > 0, "every frame has a label"
+    last = curve_frame(frames, len(frames) - 1, shares, components=components, name=name)
+    points = [chosen(frame, components).astype(np.float32) for frame in frames]
+    return replace(
+        last,
+        film=Film(tuple(points), tuple(labels)),
+        alt=f"Film of {len(labels):,} frames, {labels[0]} to {labels[-1]}. Last: {last.alt}",
+    )
+
+
+def curve_frame(
+    frames: Sequence[ArrayLike],
+    index: int,
+    shares: ArrayLike | None = None,
+    *,
+    components: tuple[int, ...] = (0, 1, 2),
+    name: str = "the table",
+) -> Picture:
+    """One frame of a film, on the axes that are wide enough for every frame.
+
+    Parameters are those of :func:`curve_film`; ``index`` says which frame.
+    """
     drawn = [np.asarray(frame, dtype=np.float64) for frame in frames]
     if len(components) == 3:
         x, y, z = components
-        last = curve_3d(drawn[-1], shares, components=(x, y, z), name=name)
+        picture = curve_3d(drawn[index], shares, components=(x, y, z), name=name)
     else:
         x, y = components
-        last = curve_2d(drawn[-1], shares, components=(x, y), name=name)
+        picture = curve_2d(drawn[index], shares, components=(x, y), name=name)
     points = [chosen(frame, components) for frame in drawn]
     low = np.min([frame.min(axis=0) for frame in points], axis=0)
     high = np.max([frame.max(axis=0) for frame in points], axis=0)
-    axes = last.figure.layout.scene if len(components) == 3 else last.figure.layout
+    axes = picture.figure.layout.scene if len(components) == 3 else picture.figure.layout
     for axis, bounds in zip(("xaxis", "yaxis", "zaxis"), zip(low, high, strict=True), strict=False):
         axes[axis].range = with_room((float(bounds[0]), float(bounds[1])))
-    return replace(
-        last,
-        film=Film(tuple(frame.astype(np.float32) for frame in points), tuple(labels)),
-        alt=f"Film of {len(labels):,} frames, {labels[0]} to {labels[-1]}. Last: {last.alt}",
-    )
+    return picture

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from safetensors.torch import save
 
-from posviz.runfolder import CONFIG, MODEL, VOCABULARY
+from posviz.runfolder import CONFIG, HISTORY, MODEL, VOCABULARY
 from posviz.training.config import TrainConfig, default_config
 from posviz.training.huggingface import to_config, to_tensors
 from posviz.training.loop import HELD_OUT_SEQUENCES, Trainer
@@ -26,7 +26,6 @@ from posviz.training.metrics import snapshot_metrics
 from posviz.training.recording import Recording, json_bytes, write_whole
 
 FOLDER = Path(__file__).parents[1] / "data" / "demos"
-HISTORY = "history.safetensors"
 
 
 @dataclass(frozen=True)

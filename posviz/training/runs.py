@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from posviz.errors import NoTableError, TrainingError
-from posviz.runfolder import CONFIG, METRICS, SNAPSHOTS, runs_folder, snapshot_name
+from posviz.runfolder import (
+    CONFIG,
+    HISTORY,
+    METRICS,
+    SNAPSHOTS,
+    VOCABULARY,
+    runs_folder,
+    snapshot_name,
+)
 from posviz.table import Kind, PositionTable, Provenance
 
 if TYPE_CHECKING:
@@ -34,6 +42,8 @@ class Run:
         Of the text in UTF-8, for the tasks that read one.
     metrics : tuple of mappings
         One for each snapshot, in the order of steps, with ``step`` and ``loss``.
+    file : str
+        Name of the file that holds the snapshots.
     """
 
     name: str
@@ -41,6 +51,7 @@ class Run:
     settings: dict[str, Any]
     text_sha256: str | None
     metrics: tuple[dict[str, Any], ...]
+    file: str = SNAPSHOTS
 
     @property
     def steps(self) -> tuple[int, ...]:
@@ -57,6 +68,14 @@ class Run:
         """Bytes on disk."""
         return sum(file.stat().st_size for file in self.folder.iterdir() if file.is_file())
 
+    @cached_property
+    def vocabulary_size(self) -> int | None:
+        """How many symbols the model knows; None for a run recorded from somebody's own script."""
+        try:
+            return len(json.loads((self.folder / VOCABULARY).read_bytes()))
+        except (OSError, ValueError, TypeError):
+            return None
+
     def snapshot(self, step: int | None = None) -> NDArray[np.float32]:
         """The table at a step, or the last one: float32, shape (n_positions, d_model).
 
@@ -65,19 +84,25 @@ class Run:
         TrainingError
             No snapshot at that step, or the snapshot file is damaged.
         """
+        return self._read(self._step(step))[0]
+
+    def snapshots(self) -> list[NDArray[np.float32]]:
+        """The tables at all :attr:`steps`, as :meth:`snapshot` gives each."""
+        return self._read(*self.steps)
+
+    def _read(self, *steps: int) -> list[NDArray[np.float32]]:
         from safetensors import SafetensorError, safe_open
 
-        step = self._step(step)
-        path = self.folder / SNAPSHOTS
+        path = self.folder / self.file
         try:
             with safe_open(path, framework="np") as file:
-                rows: NDArray[np.float32] = file.get_tensor(snapshot_name(step))
+                kept = [file.get_tensor(snapshot_name(step)) for step in steps]
         except (OSError, SafetensorError) as err:
             raise TrainingError(
-                f"{path} does not hold the snapshot of step {step}: the file is damaged or "
-                f"missing. Train the run again."
+                f"{path} does not hold the snapshot of step {', '.join(map(str, steps[:5]))}: the "
+                f"file is damaged or missing. Train the run again."
             ) from err
-        return rows
+        return [rows.astype("float32", copy=False) for rows in kept]
 
     def table(self, step: int | None = None) -> PositionTable:
         """The position table at a step, or the last one.
@@ -99,7 +124,7 @@ class Run:
         provenance = Provenance(
             source="run",
             ref=f"run:{self.name}@{step}",
-            file=SNAPSHOTS,
+            file=self.file,
             parameter=snapshot_name(step),
             revision=str(step),
             dtype="F32",
@@ -152,6 +177,7 @@ def open_run(name: str | Path) -> Run:
         settings=own.get("training", {}),
         text_sha256=own.get("text_sha256"),
         metrics=metrics or (),
+        file=_snapshot_file(folder),
     )
 
 
@@ -168,6 +194,10 @@ def list_runs() -> tuple[Run, ...]:
             except TrainingError:  # somebody else's folder
                 continue
     return tuple(sorted(runs, key=lambda run: run.folder.stat().st_mtime, reverse=True))
+
+
+def _snapshot_file(folder: Path) -> str:
+    return HISTORY if (folder / HISTORY).is_file() else SNAPSHOTS
 
 
 def _own_config(folder: Path) -> dict[str, Any] | None:
@@ -188,7 +218,7 @@ def _metrics(folder: Path) -> tuple[dict[str, Any], ...] | None:
     except OSError:
         return None
     try:
-        with safe_open(folder / SNAPSHOTS, framework="np") as file:
+        with safe_open(folder / _snapshot_file(folder), framework="np") as file:
             kept = set(file.keys())
     except (OSError, SafetensorError):
         kept = set()

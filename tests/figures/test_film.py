@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from posviz.figures.film import curve_film
+from posviz.figures.film import curve_film, curve_frame
 
 
 def frames(*lengths: int) -> list[np.ndarray]:
@@ -51,3 +51,13 @@ def test_the_browser_finds_what_it_moves() -> None:
     picture = curve_film(frames(6), ["only"], components=(0, 1))
     assert [trace.meta for trace in picture.figure.data].count("ends") == 1
     assert {"first", "last"} <= {note.name for note in picture.figure.layout.annotations}
+
+
+def test_a_single_frame_stands_on_the_axes_of_the_whole_film() -> None:
+    shown = frames(7, 7, 7)
+    film, frame = curve_film(shown, ["a", "b", "c"]), curve_frame(shown, 0)
+    assert frame.film is None
+    (line,) = [trace for trace in frame.figure.data if trace.meta == "walk"]
+    np.testing.assert_allclose(line.x, shown[0][:, 0], rtol=1e-6)
+    for axis in ("xaxis", "yaxis", "zaxis"):
+        assert frame.figure.layout.scene[axis].range == film.figure.layout.scene[axis].range

@@ -1,0 +1,36 @@
+"""A table forming: train a small model and watch, or play the film of one that was trained."""
+
+import streamlit as st
+
+from posviz.ui import lab, page, reel, trainer
+
+VIEWS = {"film": "Film", "steps": "Step by step"}
+
+found = page.question("How does a table form?")
+lab.refusal()
+job = lab.current()
+live = job is not None and job.alive
+trainer.controls(busy=live)
+if live:
+    page.answer("Training.", "The curve, the loss and the map of pairs move together.")
+    lab.watch(job)
+else:
+    left, right = st.columns([3, 2], vertical_alignment="bottom")
+    with left:
+        shown = reel.choose(found)
+    view = right.segmented_control(
+        "Show", list(VIEWS), default="film", required=True, format_func=VIEWS.get,
+        key="reel", bind="query-params",
+    )  # fmt: skip
+    page.answer(*reel.said(shown))
+    reel.numbers(shown)
+    step = None
+    if view == "film":
+        reel.watch(shown)
+    else:
+        step = reel.step_by_step(shown)
+    reel.along(shown, at=step)
+    reel.provenance(shown, found, at=step)
+    reel.take_over(shown, step)
+with page.section("Runs"):
+    reel.shelf()

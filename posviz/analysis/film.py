@@ -1,0 +1,59 @@
+"""A table that changes, laid frame by frame over itself, so that only its shape is seen to move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posviz.analysis.compare import align
+from posviz.analysis.decomposition import decompose
+
+Array = NDArray[np.floating]
+Float64 = NDArray[np.float64]
+
+
+def laid_over(scores: Array, reference: Array) -> Float64:
+    """Scores turned (a mirror image is allowed) to lie on a reference as well as they can.
+
+    Two nearly equal components turn freely into each other from one step of training to the
+    next, so fixing their signs is not enough to keep a curve still. The size is left as it is.
+
+    Parameters
+    ----------
+    scores : array of shape (n_rows, k)
+    reference : array of shape (n_rows, m)
+
+    Returns
+    -------
+    array of shape (n_rows, wider of both)
+        Centred; the distances between rows are those of ``scores``.
+    """
+    fitted = align(reference, scores).aligned
+    size, now = np.linalg.norm(scores - scores.mean(axis=0)), np.linalg.norm(fitted)
+    return fitted * (size / now) if now > 0 else fitted
+
+
+def frames(tables: Iterable[Array], *, components: int = 3) -> list[Float64]:
+    """The curves of a table's snapshots, all laid over the last one.
+
+    Parameters
+    ----------
+    tables : iterable of arrays of shape (n_rows, d_model)
+        In the order of steps, at least one.
+    components : int
+        How many of its own principal components each snapshot is shown in.
+
+    Returns
+    -------
+    list of arrays of shape (n_rows, components)
+        Each snapshot's own scores, turned and never scaled: a table that grows is seen to grow.
+    """
+    scores = [_scores(table, components) for table in tables]
+    return [laid_over(own, scores[-1]) for own in scores[:-1]] + scores[-1:]
+
+
+def _scores(table: Array, components: int) -> Float64:
+    scores = decompose(table).scores(components)
+    return np.pad(scores, ((0, 0), (0, components - scores.shape[1])))

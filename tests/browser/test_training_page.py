@@ -1,0 +1,83 @@
+"""Training in a real browser: a run is started, watched, found after a refresh, stopped, opened."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.browser
+
+PAINTED = """key => {
+  const figure = document.querySelector(`.st-key-${key} .posviz-figure`);
+  return figure && figure.dataset.posvizPainted;
+}"""
+
+
+@pytest.fixture
+def visit(
+    browser: Browser,
+    start_app: Callable[[], AbstractContextManager[str]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Page:
+    """A page on a fresh server that keeps its runs in a folder of the test's own."""
+    monkeypatch.setenv("POSVIZ_RUNS", str(tmp_path / "runs"))
+    with start_app() as url, browser.new_context(viewport={"width": 1360, "height": 960}) as seen:
+        page = seen.new_page()
+        page.set_default_timeout(60_000)
+        page.goto(f"{url}/training?task=Copy+from+k+back&size=Small")
+        yield page
+
+
+def test_a_run_is_watched_survives_a_refresh_stops_and_opens(visit: Page) -> None:
+    page = visit
+    page.locator(".st-key-train button").click()
+    page.wait_for_function(PAINTED, arg="live-curve")
+    page.wait_for_function(PAINTED, arg="live-pairs")
+    bar = page.get_by_test_id("stProgress")
+    expect(bar).to_contain_text("steps a second")
+    expect(page).to_have_url(re.compile("job=[0-9a-f]{32}"))
+    node = page.locator(".st-key-live-curve .js-plotly-plot").element_handle()
+    before = bar.inner_text()
+    expect(bar).not_to_have_text(before)
+    assert node.evaluate("node => node.isConnected"), "a live figure is redrawn, not replaced"
+
+    page.reload()
+    expect(bar).to_contain_text("Step")
+    stop = page.locator(".st-key-stop button")
+    stop.click()
+    expect(stop).to_have_count(0)
+    page.wait_for_function(PAINTED, arg="reel-film")
+
+    page.locator(".st-key-open-everywhere button").click()
+    expect(page.locator(".st-key-open-table")).to_contain_text("copy-1")
+    page.get_by_test_id("stSidebarNav").locator('a[href*="/curve"]').click()
+    expect(page.locator(".st-key-provenance").first).to_contain_text("run:copy-1")
+
+
+def test_the_film_of_a_demo_plays_and_its_snapshots_are_scrubbed(page: Page, app_url: str) -> None:
+    page.goto(f"{app_url}/training?table=demo:bert-mini")
+    page.wait_for_function(PAINTED, arg="reel-film")
+    film = page.locator(".st-key-reel-film .posviz-film")
+    film.get_by_role("button", name="Play").click()
+    shown = film.locator("output")
+    expect(shown).not_to_have_text("step 800")
+    expect(shown).to_have_text("step 800")  # it runs to its end by itself
+
+    page.get_by_text("Step by step").click()
+    page.wait_for_function(PAINTED, arg="reel-pairs")
+    began = time.monotonic()
+    page.get_by_test_id("stSlider").locator("input").first.press("ArrowLeft")
+    expect(page.locator(".st-key-provenance").first).to_contain_text(re.compile(r"step \d+"))
+    assert time.monotonic() - began < 60

@@ -1,0 +1,197 @@
+"""The training page without a browser: controls, a real run from start to film, the shelf."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from posviz.training.metrics import snapshot_metrics
+from posviz.training.recording import Recording
+from posviz.ui import lab
+
+if TYPE_CHECKING:
+    from posviz.training.jobs import Jobs
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("POSVIZ_RUNS", str(tmp_path / "runs"))
+    return tmp_path / "runs"
+
+
+@pytest.fixture(autouse=True)
+def registry() -> Iterator[Jobs]:
+    lab.jobs.clear()
+    yield lab.jobs()
+    lab.jobs().close()
+    lab.jobs.clear()
+
+
+def visit(**query: str) -> AppTest:
+    app = AppTest.from_file(str(PROJECT / "app.py"), default_timeout=90)
+    for name, value in query.items():
+        app.query_params[name] = value
+    return app.run().switch_page("pages/training.py").run()
+
+
+def said(app: AppTest) -> str:
+    texts = (str(element.value) for element in (*app.markdown, *app.caption))
+    return "\n".join(texts).replace("\\", "")
+
+
+def until(app: AppTest, condition: Callable[[], bool], seconds: float = 240) -> None:
+    """Patient, since a training process gives way to everything else on a busy machine."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.1)
+        app.run()
+        assert not app.exception
+
+
+def recorded(home: Path, name: str, tables: np.ndarray) -> None:
+    """A run as somebody's own script leaves it: snapshots and metrics, no settings."""
+    from posviz.training.loop import Snapshot
+
+    (home / name).mkdir(parents=True)
+    recording = Recording(home / name)
+    for step, table in enumerate(tables):
+        now = Snapshot(step, 2.0 / (step + 1), table, np.ones(len(table), dtype=bool))
+        recording.add(table, snapshot_metrics(now))
+
+
+@pytest.mark.parametrize("view", ["Film", "Step by step"])
+@pytest.mark.parametrize("demo", ["gpt-mini", "bert-mini"])
+def test_the_demos_play_without_training(demo: str, view: str) -> None:
+    app = visit(table=f"demo:{demo}", reel=view)
+    assert not app.exception
+    assert not app.error
+    assert "Random rows became an ordered curve." in said(app)
+    assert app.selectbox(key="film").value == f"demo:{demo}"
+    assert f"demo:{demo}" in said(app)
+
+
+def test_a_table_without_a_film_is_told_from_the_film_on_show() -> None:
+    app = visit(table="sinusoidal:40x12")
+    assert app.selectbox(key="film").value == "demo:gpt-mini"
+    assert "the open table, sinusoidal:40x12, is another one" in said(app)
+
+
+def test_a_run_is_trained_watched_and_opened_everywhere(home: Path, registry: Jobs) -> None:
+    app = visit(task="Copy from k back", size="Small")
+    app.number_input(key="steps-copy").set_value(30).run()
+    app.button(key="train").click().run()
+    assert not app.exception
+    assert app.button(key="train").disabled
+    (job,) = registry._jobs.values()
+    assert app.query_params["job"] == job.id
+    assert job.config.n_positions == 32
+    until(app, lambda: not job.alive)
+    assert job.state == "done"
+    app.run()
+    assert app.selectbox(key="film").value == "run:copy-1"
+    assert not app.button(key="train").disabled
+    app.button(key="open-everywhere").click().run()
+    assert not app.exception
+    assert not app.error
+    assert app.selectbox(key="table").value == "run:copy-1"
+    app.switch_page("pages/curve.py").run()
+    assert "run:copy-1" in said(app)
+
+
+def test_stop_keeps_the_run_and_go_on_takes_it_up(registry: Jobs) -> None:
+    app = visit(task="Copy from k back", size="Small")
+    app.number_input(key="steps-copy").set_value(20_000).run()
+    app.button(key="train").click().run()
+    (job,) = registry._jobs.values()
+    until(app, lambda: job.progress.get("step", 0) > 10)
+    began = time.monotonic()
+    app.button(key="stop").click().run()
+    assert not job.alive
+    assert time.monotonic() - began < 2 + 3  # two seconds, and a page drawn on a busy machine
+    app.run()
+    assert app.selectbox(key="film").value == "run:copy-1"
+    app.button(key="go-on").click().run()
+    assert not app.exception
+    again = registry.of(job.owner)
+    assert again is not job
+    assert (again.out, again.resume) == (job.out, True)
+
+
+def test_a_refresh_finds_the_run_again_and_a_stranger_has_none(registry: Jobs) -> None:
+    app = visit(task="Copy from k back", size="Small")
+    app.number_input(key="steps-copy").set_value(20_000).run()
+    app.button(key="train").click().run()
+    (job,) = registry._jobs.values()
+    refreshed = visit(job=job.id)
+    assert refreshed.button(key="stop")
+    assert refreshed.button(key="train").disabled
+    stranger = visit(job="0" * 32)
+    assert not stranger.exception
+    assert not stranger.button(key="train").disabled
+    assert "job" not in stranger.query_params
+
+
+def test_a_second_visitor_waits_in_a_queue_that_is_told(registry: Jobs) -> None:
+    first, second = (
+        visit(task="Copy from k back", size="Small"),
+        visit(task="Copy from k back", size="Small"),
+    )
+    for app in (first, second):
+        app.number_input(key="steps-copy").set_value(20_000).run()
+        app.button(key="train").click().run()
+        assert not app.exception
+    assert [job.state for job in registry._jobs.values()] == ["running", "queued"]
+    (bar,) = app.get("progress")
+    assert (
+        bar.proto.text == "In the queue: waits for the run before it to end. One trains at a time."
+    )
+
+
+def test_a_text_that_cannot_be_used_is_refused_in_one_sentence(home: Path, registry: Jobs) -> None:
+    app = visit(task="Next character of a text", size="Small")
+    app.file_uploader(key="own_text").upload("tiny.txt", b"abab", "text/plain").run()
+    app.button(key="train").click().run()
+    (job,) = registry._jobs.values()
+    until(app, lambda: not job.alive)
+    app.run()
+    (error,) = app.error
+    assert "has 4 characters; sequences of 32 need at least 66" in error.value.replace("\\", "")
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [np.zeros((2, 5, 4)), np.ones((1, 1, 4)), np.random.default_rng(0).normal(size=(3, 2, 1))],
+    ids=["zero", "one-row", "one-dimension"],
+)
+@pytest.mark.parametrize("view", ["Film", "Step by step"])
+def test_awkward_runs_are_shown(home: Path, view: str, tables: np.ndarray) -> None:
+    recorded(home, "mine", tables.astype(np.float32))
+    app = visit(table="run:mine", reel=view)
+    assert not app.exception
+    assert not app.error
+    assert app.selectbox(key="film").value == "run:mine"
+
+
+def test_the_shelf_deletes_and_a_shared_server_shows_nobody_elses(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    recorded(home, "mine", rng.normal(size=(3, 6, 4)).astype(np.float32))
+    monkeypatch.setenv("POSVIZ_LOCAL_PATHS", "off")
+    assert "**mine**" not in said(visit())
+    monkeypatch.setenv("POSVIZ_LOCAL_PATHS", "on")
+    app = visit()
+    assert "**mine**" in said(app)
+    app.button(key="delete-mine").click().run()
+    assert not app.exception
+    assert not (home / "mine").exists()
+    assert "**mine**" not in said(app)
