@@ -110,6 +110,7 @@ def measure(
     *,
     singular_values: Float64 | None = None,
     every_pair: int = EVERY_PAIR,
+    order_rows: int | None = None,
 ) -> Measures:
     """The numbers of one array of rows, without nulls.
 
@@ -120,11 +121,15 @@ def measure(
         Of the centred rows, where they are known already.
     every_pair : int
         Longer tables get their offsets by Fourier, and no smallest cosine.
+    order_rows : int or None
+        For rows in random order: cosines and the numbers along position come from at most so many
+        evenly spaced rows. Any of them say the same, and all of a long table take seconds.
     """
     values = spectrum(weights) if singular_values is None else singular_values
     ratio = variance_ratio(values)
-    raw = cosine_sums(weights, every_pair=every_pair)
-    centred = cosine_sums(weights, centred=True, every_pair=every_pair)
+    along = weights if order_rows is None else weights[:: -(-len(weights) // order_rows)]
+    raw = cosine_sums(along, every_pair=every_pair)
+    centred = cosine_sums(along, centred=True, every_pair=every_pair)
     norms = row_norms(weights)
     return Measures(
         singular_values=values,
@@ -142,9 +147,9 @@ def measure(
         cosine_centred=_cosine(centred),
         toeplitz_r2=raw.toeplitz_share(),
         toeplitz_r2_centred=centred.toeplitz_share(),
-        roughness=roughness(weights),
-        turning_cosine=turning_cosine(weights),
-        power=power_lines(weights),
+        roughness=roughness(along),
+        turning_cosine=turning_cosine(along),
+        power=power_lines(along),
     )
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.floating]
 
 NULL_EVERY_PAIR = 2048  # longer null tables go by Fourier: quicker, and no minimum
+NULL_ROWS = 2048  # evenly spaced rows of a longer random null that stand for all of them
 NULL_WORK = 1_000_000  # values in all draws of one null, at most MOST_REPEATS draws
 MOST_REPEATS = 20
 
@@ -37,6 +38,9 @@ class NullSummary:
     label : str
     repeats, seed : int
         How many draws, and the seed of their generator.
+    order_rows : int
+        Rows that cosines, roughness, turning cosine and power are of; norms and the spectrum are
+        of all rows. Fewer than all only for long tables in random order.
     scalars : dict
         Median over the draws, by dotted name.
     low, high : dict
@@ -48,6 +52,7 @@ class NullSummary:
     label: str
     repeats: int
     seed: int
+    order_rows: int
     scalars: Scalars
     low: Scalars
     high: Scalars
@@ -204,12 +209,15 @@ def _null(null: Null, rows: Array, own: Measures, *, repeats: int, seed: int) ->
             measure(
                 null.make(rows, rng),
                 singular_values=own.singular_values if null.keeps_spectrum else None,
-                every_pair=NULL_EVERY_PAIR,
+                # The smallest of a sample says nothing of the smallest of all: none is looked for.
+                every_pair=NULL_EVERY_PAIR if len(rows) <= NULL_ROWS else 0,
+                order_rows=NULL_ROWS,
             )
             for _ in range(repeats)
         )
     low, median, high = (_percentile(draws, percent) for percent in (5, 50, 95))
-    return NullSummary(null.key, null.label, len(draws), seed, median, low, high, draws)
+    order_rows = len(draws[0].cosine.by_offset)
+    return NullSummary(null.key, null.label, len(draws), seed, order_rows, median, low, high, draws)
 
 
 @lru_cache(maxsize=16)
@@ -239,7 +247,12 @@ def _percentile(draws: tuple[Measures, ...], percent: float) -> Scalars:
 
 
 def _null_dict(null: NullSummary) -> dict[str, Any]:
-    summary: dict[str, Any] = {"repeats": null.repeats, "seed": null.seed, **nested(null.scalars)}
+    summary: dict[str, Any] = {
+        "repeats": null.repeats,
+        "seed": null.seed,
+        "order_rows": null.order_rows,
+        **nested(null.scalars),
+    }
     summary["power"] = _plain(null.draws[0].power)
     return summary | {"low": nested(null.low), "high": nested(null.high)}
 

@@ -220,3 +220,22 @@ def test_long_tables_go_by_fourier_and_leave_the_minimum_open() -> None:
     assert by_fourier.cosine.min is None
     assert by_fourier.toeplitz_r2 == pytest.approx(by_pairs.toeplitz_r2, abs=1e-6)
     np.testing.assert_allclose(by_fourier.cosine.by_offset, by_pairs.cosine.by_offset, atol=1e-6)
+
+
+def test_long_random_nulls_are_measured_on_fewer_rows_and_say_so() -> None:
+    analysis = analyze(table_of(random_normal(5000, 6)), null_repeats=1)
+    nulls = analysis.nulls
+    assert {key: null.order_rows for key, null in nulls.items()} == {
+        "gaussian": 1667,
+        "shuffled": 1667,
+        "sinusoidal": 5000,
+    }
+    assert nulls["shuffled"].scalars["cosine.min"] is None
+    for name in ("roughness", "turning_cosine", "cosine.adjacent_mean", "toeplitz_r2"):
+        assert nulls["shuffled"].scalars[name] == pytest.approx(analysis.scalars()[name], abs=0.05)
+    # The spectrum and the norms are of all rows.
+    for name in ("effective_rank.stable", "components.95", "norms.max", "norms.median"):
+        assert nulls["shuffled"].scalars[name] == pytest.approx(analysis.scalars()[name])
+    assert nulls["gaussian"].scalars["norms.last"] == pytest.approx(analysis.norms.last, rel=1e-6)
+    short = analyze(table_of(random_normal(300, 6)), null_repeats=1)
+    assert short.nulls["shuffled"].order_rows == 300
