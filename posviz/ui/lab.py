@@ -141,10 +141,10 @@ def _told(job: Job) -> str:
     if not now:
         return "Starting: the training process loads its library."
     parts = [f"Step {now['step']:,} of {now['steps']:,}"]
-    if now.get("steps_per_second"):
-        parts += [f"{now['steps_per_second']:.0f} steps a second"]
-    if now.get("seconds_left") is not None:
-        parts += [f"{math.ceil(now['seconds_left'])} s left"]
+    if speed := now.get("steps_per_second"):
+        parts += [f"{speed:.{0 if speed >= 10 else 1}f} steps a second"]
+    if (left := now.get("seconds_left")) is not None:
+        parts += [f"{math.ceil(left)} s left" if left < 120 else f"{left / 60:.0f} min left"]
     return " · ".join(parts)
 
 

@@ -145,15 +145,15 @@ def watch(reel: Reel) -> None:
 
 def step_by_step(reel: Reel) -> int:
     """One snapshot, its curve and its pairs together; returns its step."""
-    step = int(
-        st.select_slider(
+    step = reel.run.steps[-1]
+    if len(reel.run.steps) > 1:  # a slider needs two ends
+        step = st.select_slider(
             "Snapshot",
             reel.run.steps,
-            value=reel.run.steps[-1],
+            value=step,
             format_func=lambda step: f"step {step:,}",
             key=f"step-of-{reel.ref}",
         )
-    )
     index = reel.run.steps.index(step)
     name = f"{reel.run.name}, step {step:,}"
     left, right = st.columns([5, 4])

@@ -35,7 +35,7 @@ def visit(
     monkeypatch.setenv("POSVIZ_RUNS", str(tmp_path / "runs"))
     with start_app() as url, browser.new_context(viewport={"width": 1360, "height": 960}) as seen:
         page = seen.new_page()
-        page.set_default_timeout(60_000)
+        page.set_default_timeout(180_000)  # the training process gives way to all else
         page.goto(f"{url}/training?task=Copy+from+k+back&size=Small")
         yield page
 
