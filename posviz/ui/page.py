@@ -178,7 +178,9 @@ def linked(sentences: Iterable[Sentence]) -> None:
         text, link = st.columns([6, 1], vertical_alignment="center")
         text.markdown(literal(sentence.text))
         file = PAGES / f"{sentence.page}.py"
-        link.page_link(file, label=sentence.page.capitalize(), query_params=here, help="")
+        link.page_link(
+            file, label=f":primary[{sentence.page.capitalize()} →]", query_params=here, help=""
+        )
 
 
 @contextmanager
