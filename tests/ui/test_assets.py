@@ -54,3 +54,9 @@ def test_finding_the_file_does_not_import_plotly() -> None:
     before = set(sys.modules)
     plotly_js()
     assert not {name for name in set(sys.modules) - before if name.startswith("plotly.")}
+
+
+def test_the_folder_is_there_before_the_server_starts() -> None:
+    """Without it Streamlit switches static serving off at its start, and no figure is drawn."""
+    project = Path(__file__).resolve().parents[2]
+    assert (project / "static" / "README").is_file()
