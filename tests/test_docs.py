@@ -71,6 +71,31 @@ def test_every_number_that_is_printed_is_defined() -> None:
     assert missing == []
 
 
+def test_every_label_and_key_of_a_number_is_named() -> None:
+    from posviz.analysis.definitions import DEFINITIONS
+
+    text = DOCS["methods.md"]
+    missing = [d.key for d in DEFINITIONS.values() if f"| {d.label} | `{d.key}` |" not in text]
+    assert missing == []
+
+
+def test_the_rules_for_rows_apart_have_the_limits_of_the_program() -> None:
+    from posviz.analysis import special
+
+    (rules,) = re.findall(r"## Rows apart\n(.*?)\n## ", DOCS["methods.md"], re.DOTALL)
+    rules = " ".join(rules.split())
+    for words in (
+        f"over {special.LONG:g} times or under {special.SHORT:g} times",
+        f"more than {special.ROBUST_DEVIATIONS:g} robust standard deviations",
+        f"the {special.NEIGHBOURS} rows on each side",
+        f"at least {special.ORDERED_SHARE:.0%} of its rows".replace("%", " %"),
+        f"likeness above {special.FRESH:g}",
+        f"of those is {special.ORDERED:g} or more",
+    ):
+        assert words in rules
+    assert (special.PART, "under an eighth of that median" in rules) == (1 / 8, True)
+
+
 @pytest.mark.parametrize("command", commands.COMMANDS)
 def test_every_command_and_option_is_explained(command: str) -> None:
     parser = argparse.ArgumentParser(add_help=False)

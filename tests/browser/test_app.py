@@ -197,3 +197,12 @@ def test_nothing_sticks_out_sideways(page: Page, app_url: str, scheme: str, widt
         open_page(page, f"{app_url}/{address}?table=demo:bert-mini")
         wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
         assert wide <= 0, address or "overview"
+
+
+def test_a_sentence_leads_to_its_page_and_the_table_stays_open(page: Page, app_url: str) -> None:
+    open_page(page, f"{app_url}/?table=demo:bert-mini")
+    page.get_by_text("What the numbers say").click()
+    page.get_by_test_id("stMainBlockContainer").get_by_role("link", name="Spectrum").first.click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(ADDRESSES["spectrum"])
+    expect(page.locator(".st-key-open-table")).to_contain_text("bert-mini")
+    assert "bert-mini" in page.url

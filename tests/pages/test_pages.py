@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from io import BytesIO
@@ -14,6 +15,7 @@ from safetensors.numpy import save_file
 from streamlit.testing.v1 import AppTest
 
 from posviz import sources
+from posviz.analysis.definitions import DEFINITIONS
 from posviz.errors import SourceError
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -213,3 +215,62 @@ def test_uploads_are_kept_by_their_content() -> None:
     uploads = [name for name in app.selectbox(key="table").options if name.startswith("upload:")]
     assert sorted(uploads) == ["upload:Table.NPY", "upload:Table.NPY (2)"]
     assert app.selectbox(key="table").value == "upload:Table.NPY"
+
+
+def labels(app: AppTest) -> set[str]:
+    """First cells of the tables of numbers on a page."""
+    tables = [m.value.replace("\\", "") for m in app.markdown if m.value.startswith("| ")]
+    own = [
+        t for t in tables if re.match(r"\| (order and probes|over the positions compared)? *\|", t)
+    ]
+    return {line.split("|")[1].strip() for table in own for line in table.splitlines()[2:]}
+
+
+@pytest.mark.parametrize("page", ["overview.py", "compare.py", "dimensions.py", "spectrum.py"])
+def test_every_number_in_a_table_is_defined(page: str) -> None:
+    found = labels(run(page, expert="true"))
+    assert len(found) >= 5
+    assert found <= {definition.label for definition in DEFINITIONS.values()}
+
+
+def test_probes_are_computed_only_while_their_section_stands_open() -> None:
+    closed, opened = run("overview.py"), run("overview.py", expert="true")
+    probe = DEFINITIONS["position_probe"].label
+    assert probe not in said(closed)
+    assert probe in said(opened)
+
+
+def test_a_table_may_be_compared_with_itself() -> None:
+    app = run("compare.py", **{"table": "demo:bert-mini", "with": "demo:bert-mini"})
+    assert not app.exception
+    assert "The same shape" in said(app)
+    assert "**1.000**" in said(app)
+
+
+def test_a_second_table_that_cannot_be_opened_is_explained_and_the_page_goes_on() -> None:
+    app = run("compare.py", **{"table": "demo:bert-mini", "with": "no-such-model-anywhere"})
+    assert not app.exception
+    (error,) = [error.value.replace("\\", "") for error in app.error]
+    assert "no-such-model-anywhere" in error
+    assert error.endswith("Comparing with sinusoidal:64x64.")
+    assert app.get("bidi_component")
+    assert "with sinusoidal:64x64" in said(app)
+
+
+def test_the_usual_second_table_follows_the_open_one() -> None:
+    app = run("compare.py", table="demo:bert-mini")
+    assert app.selectbox(key="with").value == "sinusoidal:64x64"
+    app.selectbox(key="table").set_value("demo:gpt-mini").run()
+    assert app.selectbox(key="with").value == "sinusoidal:128x64"
+    app.selectbox(key="with").set_value("demo:gpt-mini").run()
+    app.selectbox(key="table").set_value("demo:bert-mini").run()
+    assert app.selectbox(key="with").value == "demo:gpt-mini"
+
+
+def test_special_rows_can_be_left_out_of_a_comparison(tmp_path: Path) -> None:
+    place = np.linspace(0, 3, 40)
+    rows = np.stack([np.sin(place), np.cos(place), 0 * place + 0.1, 0 * place], axis=1)
+    rows[7] *= 10
+    np.save(tmp_path / "odd.npy", rows)
+    app = run("compare.py", table=str(tmp_path / "odd.npy"), without="true")
+    assert "39 positions, without those that are special in either" in said(app)
