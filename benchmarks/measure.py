@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import statistics
 import subprocess
@@ -53,15 +54,19 @@ def milliseconds(functions: Sequence[Callable[[], Any]], *, repeats: int = 7) ->
     """Median wall time of each function.
 
     They take turns, so that a busy moment of the machine falls on all of them; one round
-    before the clock starts warms the caches.
+    before the clock starts warms the caches. The garbage collector rests, as in ``timeit``.
     """
     times: list[list[float]] = [[] for _ in functions]
-    for turn in range(repeats + 1):
-        for function, taken in zip(functions, times, strict=True):
-            start = time.perf_counter()
-            function()
-            if turn:
-                taken.append(1000 * (time.perf_counter() - start))
+    gc.disable()
+    try:
+        for turn in range(repeats + 1):
+            for function, taken in zip(functions, times, strict=True):
+                start = time.perf_counter()
+                function()
+                if turn:
+                    taken.append(1000 * (time.perf_counter() - start))
+    finally:
+        gc.enable()
     return [statistics.median(taken) for taken in times]
 
 

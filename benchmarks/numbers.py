@@ -53,7 +53,7 @@ def _decomposition(weights: NDArray[np.float32]) -> Iterator[Row]:
             lambda: np.linalg.svd(double - double.mean(axis=0), full_matrices=False),
             lambda: PCA(svd_solver="full").fit(double),
         ],
-        repeats=5,
+        repeats=3,
     )
     what = f"decompose {weights.shape[0]} × {weights.shape[1]}, every component"
     yield Row(what, ours, "bare Gram matrix and eigh", gram)

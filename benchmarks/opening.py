@@ -51,7 +51,8 @@ def _own_work(name: str, checkpoint: Path, pickled: Path) -> Iterator[Row]:
         assert posviz.load(str(folder)).raw.tobytes() == loaded.tobytes()
 
     ours, theirs = milliseconds(
-        [lambda: posviz.load(str(checkpoint)), lambda: GPT2Model.from_pretrained(checkpoint)]
+        [lambda: posviz.load(str(checkpoint)), lambda: GPT2Model.from_pretrained(checkpoint)],
+        repeats=15,
     )
     yield Row(
         f"open the table of a {name}, safetensors", ours, "from_pretrained", theirs,
