@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 VIEW = {"width": 1360, "height": 960}
 
-# A chart counts as painted when Plotly has drawn a trace, or posviz says that it has painted, and
-# two frames have passed since.
+# When the first chart is on the screen: the first frame in which Plotly has drawn a trace, or
+# posviz says that it has painted. In milliseconds since 1970, the clock of `time.time` too.
 PAINTED = """() => new Promise((done, failed) => {
   setTimeout(() => failed(new Error('no chart was painted within a minute')), 60000);
   const marks = '[data-posviz-painted], .stPlotlyChart .trace path, .stPlotlyChart image';
   const look = () => {
-    if (document.querySelector(marks)) requestAnimationFrame(() => requestAnimationFrame(done));
+    if (document.querySelector(marks)) done(performance.timeOrigin + performance.now());
     else requestAnimationFrame(look);
   };
-  look();
+  requestAnimationFrame(look);
 })"""
 
 

@@ -18,8 +18,8 @@ ROUNDS = 12
 METRICS = ("Centred cosine", "Cosine")
 OURS = "/similarity?table=random%3A1024x768"
 
-# The clock starts in the browser, when the press arrives; it stops two frames after the picture
-# has changed: posviz marks what it has painted, Plotly's heatmap is an image of its own.
+# The clock starts in the browser, when the press arrives, and stops with the first frame of the new
+# picture: posviz marks what it has painted, Plotly's heatmap is an image of its own.
 _CLOCK = "addEventListener('pointerdown', () => { window.pressed = performance.now(); }, true);"
 _WATCH = """() => {
   const seen = () => document.querySelector('[data-posviz-painted]')?.dataset.posvizPainted
@@ -29,8 +29,7 @@ _WATCH = """() => {
     setTimeout(() => failed(new Error('nothing was repainted within a minute')), 60000);
     const look = () => {
       const now = seen();
-      if (now && now !== before) requestAnimationFrame(() => requestAnimationFrame(
-        () => done(performance.now() - window.pressed)));
+      if (now && now !== before) done(performance.now() - window.pressed);
       else requestAnimationFrame(look);
     };
     requestAnimationFrame(look);
