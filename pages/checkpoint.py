@@ -23,8 +23,8 @@ page.numbers(
         f"among {len(facts.entries):,} tensors",
     ),
     Number(
-        count(found.table.n_positions),
-        "positions in the open table",
+        count(facts.tables[0].n_positions if facts.tables else None),
+        "positions in the first table",
         inspection.config_length(facts),
     ),
 )
@@ -46,6 +46,6 @@ with page.card("Every tensor"):
         disabled=not facts.by_hand,
     )
     inspection.tensors(facts, wanted or "")
-page.provenance(found, facts.format, f"{facts.requests} requests" if facts.requests else "")
+inspection.provenance(facts)
 with page.section("Settings of the model"):
     inspection.config(facts)

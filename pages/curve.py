@@ -38,9 +38,9 @@ with page.section("Settings"):
 
 page.numbers(
     Number(
-        percent(results.top_share(numbers, dimensions)),
-        f"of the variance in {dimensions} components",
-        f"random rows {percent(results.top_share(gaussian, dimensions))}",
+        percent(results.share_held(numbers, axes)),
+        f"of the variance in the {dimensions} components drawn",
+        f"random rows {percent(results.share_held(gaussian, axes))}",
     ),
     Number(
         decimal(numbers.roughness),

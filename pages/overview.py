@@ -18,9 +18,9 @@ headline, *sentences = numbers.verdict
 page.answer(headline.text, *(sentence.text for sentence in sentences))
 page.numbers(
     Number(
-        percent(results.top_share(numbers, 3)),
+        percent(results.share_held(numbers)),
         "of the variance in three components",
-        f"random rows {percent(results.top_share(gaussian, 3))}",
+        f"random rows {percent(results.share_held(gaussian))}",
     ),
     Number(
         decimal(numbers.cosine.adjacent_mean),

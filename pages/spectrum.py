@@ -29,9 +29,9 @@ page.numbers(
         f"random rows {count(gaussian.scalars['components.95'])}",
     ),
     Number(
-        percent(results.top_share(numbers, 3)),
+        percent(results.share_held(numbers)),
         "of the variance in three components",
-        f"random rows {percent(results.top_share(gaussian, 3))}",
+        f"random rows {percent(results.share_held(gaussian))}",
     ),
     Number(
         decimal(numbers.effective_rank.participation, digits=2),

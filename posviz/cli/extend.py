@@ -78,6 +78,7 @@ def _run(options: argparse.Namespace) -> Answer:
         raise SettingError("extend needs --length N, or --grid-size HxW for a table with a grid.")
     if options.out is not None:
         array_format(options.out.suffix)  # a wrong ending is said before the work, not after
+        _spare(Path(options.ref), options.out)
     table = sources.load(options.ref, parameter=options.parameter, access=access())
     result = extend(
         table,
@@ -105,6 +106,18 @@ def _run(options: argparse.Namespace) -> Answer:
     if options.out is not None:
         save_table(result.table, options.out)
     return Answer(data, _text(data))
+
+
+def _spare(source: Path, out: Path) -> None:
+    """Refuse to write over the very file that is read."""
+    try:
+        same = source.samefile(out)
+    except OSError:  # one of them is no file
+        return
+    if same:
+        raise SettingError(
+            f"{out} is the table that is read; writing there would lose it. Give another -o."
+        )
 
 
 def _holdout(table: PositionTable) -> dict[str, float]:

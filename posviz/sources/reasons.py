@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from posviz.sources import configs, layouts
+from posviz.sources.formats.dtypes import is_real
 from posviz.sources.formats.tensors import Entry, counted, shape_text
 from posviz.sources.names import is_copy
 
@@ -132,10 +133,13 @@ def not_a_table(entry: Entry, part: int) -> str:
         return f"{entry.name} lies in {entry.file}, which was not opened. Open that file itself."
     if part != 0:
         return f"{entry.name} holds no part {part}; it has shape {shape_text(entry.shape)}."
-    return (
-        f"{entry.name} is {entry.dtype} of shape {shape_text(entry.shape)}; a position table holds "
-        f"real numbers and has two axes, positions and dimensions. Take another one."
-    )
+    found = f"{entry.name} is {entry.dtype} of shape {shape_text(entry.shape)}"
+    if entry.dtype is None or not is_real(entry.dtype):
+        return (
+            f"{found}; a position table holds real numbers (F32, F16, BF16 and the like). "
+            f"Save it as one of those, or take another one."
+        )
+    return f"{found}; a position table has two axes, positions and dimensions. Take another one."
 
 
 def _rows(rows: NDArray[np.intp]) -> str:

@@ -51,6 +51,8 @@ def axes(shape: tuple[int, ...], name: str, known: Layout | None = None) -> Axes
         if stored.startswith("(d,L)"):
             return Axes("channels", core[1], core[0])
         return Axes("rows", core[0], core[1])
+    if len(core) < 2 and len(shape) == 2:  # one position, or one dimension: small, but a table
+        return Axes("rows", shape[0], shape[1])
     if len(core) != 3:
         return None
     a, b, c = core

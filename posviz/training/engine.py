@@ -19,6 +19,7 @@ from posviz.training.metrics import snapshot_metrics
 from posviz.training.recording import Recording, json_bytes, write_whole
 from posviz.training.runs import open_run
 from posviz.training.state import STATE, load_state, save_state
+from posviz.training.tasks import TASKS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -132,6 +133,12 @@ def train(
         The task refuses its text, the folder already holds something or cannot be written, the
         run to resume differs; while iterating: the loss is no longer finite, the disk is full.
     """
+    if config.text is not None and not TASKS[config.task].reads_text:
+        readers = ", ".join(name for name, task in TASKS.items() if task.reads_text)
+        raise TrainingError(
+            f"{config.task} makes its own sequences and reads no text; {config.text} was given. "
+            f"Leave the text out, or choose a task that reads one: {readers}."
+        )
     folder = Path(out)
     if resume:
         _check_same(config, _resumable(folder))

@@ -14,6 +14,8 @@ from posviz.ui import page, results
 from posviz.ui.stretch import Choice
 
 if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
     from posviz.table import PositionTable
 
 LONGEST = 8192  # rows that a slider reaches at most; the command line goes further
@@ -24,13 +26,17 @@ def stretch(table: PositionTable) -> Choice:
     left, right = st.columns([3, 2])
     with left:
         size = _length(table) if table.grid is None else _grid_size(table.grid)
+    # In a picture there is no "after the last row": methods that append have no meaning there.
+    fitting = [key for key in METHODS if table.grid is None or METHODS[key].family == "resample"]
+    if st.session_state.get("method", fitting[0]) not in fitting:
+        st.session_state["method"] = fitting[0]
     method = right.selectbox(
         "Method",
-        list(METHODS),
+        fitting,
         format_func=lambda key: METHODS[key].label,
         key="method",
         bind="query-params",
-        help=METHODS[st.session_state.get("method", "linear")].explanation,
+        help=METHODS[st.session_state.get("method", fitting[0])].explanation,
     )
     with page.section("Settings"):
         grid = st.segmented_control(
@@ -64,30 +70,29 @@ def take_home(table: PositionTable) -> None:
 
 
 def _length(table: PositionTable) -> int:
-    shortest, longest = max(table.n_positions // 4, 1), max(4 * table.n_positions, 8)
-    longest = max(min(longest, LONGEST), table.n_positions + 1)
-    usual = min(2 * table.n_positions, longest)
-    asked = st.session_state.get("length")
-    if asked is not None and not shortest <= asked <= longest:
-        st.session_state["length"] = min(max(asked, shortest), longest)
-    return int(
-        st.slider(
-            f"Length (now {table.n_positions:,})",
-            shortest,
-            longest,
-            usual,
-            key="length",
-            bind="query-params",
-        )
-    )
+    now = table.n_positions
+    longest = max(min(max(4 * now, 8), LONGEST), now + 1)
+    return _slider(f"Length (now {now:,})", max(now // 4, 1), longest, 2 * now, "length")
 
 
 def _grid_size(grid: tuple[int, int]) -> tuple[int, int]:
-    height, width = st.columns(2)
-    return (
-        int(height.slider(f"Height (now {grid[0]})", 1, 4 * grid[0], 2 * grid[0], key="height")),
-        int(width.slider(f"Width (now {grid[1]})", 1, 4 * grid[1], 2 * grid[1], key="width")),
+    columns = st.columns(2)
+    height, width = (
+        _slider(f"{name} (now {now})", 1, 4 * now, 2 * now, name.lower(), on=column)
+        for name, now, column in zip(("Height", "Width"), grid, columns, strict=True)
     )
+    return height, width
+
+
+def _slider(
+    label: str, least: int, most: int, usual: int, key: str, *, on: DeltaGenerator | None = None
+) -> int:
+    """A slider bound to the address; a value left from another table is brought into range."""
+    asked = st.session_state.get(key)
+    if isinstance(asked, int) and not least <= asked <= most:
+        st.session_state[key] = min(max(asked, least), most)
+    slide = (on or st).slider
+    return int(slide(label, least, most, min(usual, most), key=key, bind="query-params"))
 
 
 def _keep(table: PositionTable) -> str:

@@ -81,6 +81,14 @@ def tensors(facts: Facts, wanted: str) -> None:
         st.caption(f"No name holds “{literal(wanted)}”.")
 
 
+def provenance(facts: Facts) -> None:
+    """The quiet line: which checkpoint this page is of, and how it was reached."""
+    requests = f"{facts.requests} requests" if facts.requests else None
+    parts = (facts.ref, facts.format, facts.model_type, facts.revision, requests)
+    with st.container(key="provenance"):
+        st.caption(" · ".join(literal(part) for part in parts if part))
+
+
 def config(facts: Facts) -> None:
     """The settings that say something of positions."""
     rows = [(name, str(value)) for name, value in _flat(facts.config) if _last(name) in MATTERS]

@@ -88,8 +88,9 @@ def _start_the_app() -> None:
     # and runs the file that is named like the address, without app.py. So files are named like
     # addresses (an address that it cannot find there gets a dialog, "Page not found"), and the
     # first call of st.navigation, with those very pages, hands the process over to app.py.
+    home = st.Page(PAGES.parent / "app.py", default=True)
     files = sorted(PAGES.glob("*.py"))
-    st.navigation([st.Page(file, default=file.stem == HOME) for file in files], position="hidden")
+    st.navigation([home, *(st.Page(file) for file in files)], position="hidden")
     st.rerun()
 
 
@@ -130,7 +131,7 @@ def numbers(*shown: Number) -> None:
 def usable(of: Analysis) -> Number:
     """How many positions look trained, and which do not."""
     failing = of.usable.failing
-    which = f"not {listed(failing, most=3)}" if failing else "all of them"
+    which = f"all but {listed(failing, most=3)}" if failing else "all of them"
     return Number(
         count(of.usable.length),
         "positions look trained",

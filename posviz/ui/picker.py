@@ -60,8 +60,7 @@ def _table_picker() -> str | None:
     options = offered(TABLE)
     return st.selectbox(
         "Table",
-        options,
-        index=options.index(opened.DEFAULT),
+        options,  # the first is the default, and is left out of the address
         key=TABLE,
         bind="query-params",
         accept_new_options=True,
@@ -71,10 +70,13 @@ def _table_picker() -> str | None:
 
 
 def offered(key: str) -> list[str]:
-    """What a picker of tables lists; what was typed or linked to for the widget ``key`` first."""
-    options = [*uploads.listed(), *DEMOS, *PRESETS, *_references()]
+    """What a picker of tables lists, the offline demo first.
+
+    With what was typed or linked to for the widget ``key``.
+    """
+    options = [opened.DEFAULT, *uploads.listed(), *DEMOS, *_references(), *PRESETS]
     asked = st.session_state.get(key) or st.query_params.get(key)
-    return [asked, *options] if asked and asked not in options else options
+    return list(dict.fromkeys([*options, asked] if asked else options))
 
 
 def _references() -> tuple[str, str]:

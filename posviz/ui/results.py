@@ -25,6 +25,8 @@ from posviz.analysis.summary import Analysis, NullSummary, analyze
 from posviz.ui.format import listed
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from numpy.typing import NDArray
 
     from posviz.table import PositionTable
@@ -81,12 +83,18 @@ def rows_said(numbers: Analysis) -> str:
     return f"{numbers.rows_used:,} rows, without {listed(gone)}"
 
 
-def top_share(numbers: Analysis | NullSummary, k: int) -> float | None:
-    """Share of the variance in the first ``k`` components; of a null, the median of its draws."""
+def share_held(
+    numbers: Analysis | NullSummary, components: Collection[int] = range(3)
+) -> float | None:
+    """Share of the variance in these components, from 0; of a null, the median of its draws."""
     measures = numbers.draws if isinstance(numbers, NullSummary) else (numbers,)
     shares = [m.explained_variance_ratio for m in measures]
-    known = [float(share[:k].sum()) for share in shares if share is not None]
-    return float(np.median(known)) if known else None
+    held = [
+        float(sum(share[k] for k in set(components) if k < len(share)))
+        for share in shares
+        if share is not None
+    ]
+    return float(np.median(held)) if held else None
 
 
 def top_line(null: NullSummary) -> float | None:

@@ -107,7 +107,7 @@ def said(table: PositionTable, new: Stretched, choice: Choice) -> tuple[str, ...
         )
     return (
         headline,
-        f"Every row moves: the median step is {decimal(new.after.step_median)}, before "
+        f"The median step from row to row is {decimal(new.after.step_median)}, before "
         f"{decimal(new.before.step_median)}.",
         *_stretch_law(table, new),
     )

@@ -284,6 +284,19 @@ def test_extend_writes_nothing_where_it_may_not(
     )
 
 
+@pytest.mark.parametrize("spelling", ["{0}/table.npy", "{0}/../{1}/table.npy"])
+def test_extend_never_writes_over_what_it_reads(
+    tmp_path: Path, spelling: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "table.npy"
+    np.save(table, np.eye(9, 4, dtype=np.float32))
+    before = table.read_bytes()
+    out = spelling.format(tmp_path, tmp_path.name)
+    assert main(["extend", str(table), "--length", "5", "-o", out]) == 2
+    assert "is the table that is read; writing there would lose it" in capsys.readouterr().err
+    assert table.read_bytes() == before
+
+
 def test_the_text_of_extend_ranks_the_methods(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["extend", "sinusoidal:64x16", "--length", "128"]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -221,3 +221,10 @@ def test_a_run_opens_in_transformers(tmp_path: Path) -> None:
     *_, last = finish(small(), tmp_path)
     model = GPT2LMHeadModel.from_pretrained(tmp_path)
     assert np.array_equal(model.transformer.wpe.weight.detach().numpy(), last.snapshot.table)
+
+
+def test_a_text_for_a_task_that_reads_none_is_refused(tmp_path: Path) -> None:
+    config = configure(tmp_path / "run", task="sticky-mlm", text=str(tmp_path / "mine.txt"))
+    with pytest.raises(TrainingError, match="sticky-mlm makes its own sequences and reads no text"):
+        train(config, tmp_path / "run")
+    assert not (tmp_path / "run").exists()

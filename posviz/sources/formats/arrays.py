@@ -46,9 +46,9 @@ class _Header:
                 f"float array."
             )
         self.dtype, self.start, self.fortran = dtype, stream.tell(), fortran
-        self.shape = tuple(int(length) for length in shape)
-        if any(length < 0 for length in self.shape):
-            raise damaged(name, f"its shape is {self.shape}")
+        if any(type(length) is not int or length < 0 for length in shape):
+            raise damaged(name, f"its shape is {shape}")
+        self.shape: tuple[int, ...] = tuple(shape)
         self.nbytes = prod(self.shape) * dtype.itemsize
 
     def array(self, name: str, raw: bytes) -> NDArray[np.float32]:
