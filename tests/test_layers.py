@@ -6,6 +6,9 @@ The rule is read from the source, so that a forbidden import fails here even whe
 from __future__ import annotations
 
 import ast
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -122,3 +125,18 @@ def test_pages_import_only_what_the_screen_needs() -> None:
     for path in [PROJECT / "app.py", *sorted((PROJECT / "pages").glob("*.py"))]:
         for target, _ in _imports(path):
             assert target.split(".")[0] in allowed, f"{path.name} imports {target}"
+
+
+def test_linear_algebra_takes_one_thread_unless_somebody_chose() -> None:
+    program = (
+        "import sys, os, streamlit; assert 'numpy' not in sys.modules, 'too late to choose'; "
+        "import posviz; print(os.environ['OPENBLAS_NUM_THREADS'])"
+    )
+    for chosen, expected in ((None, "1"), ("3", "3")):
+        environment = {k: v for k, v in os.environ.items() if k != "OPENBLAS_NUM_THREADS"}
+        environment |= {} if chosen is None else {"OPENBLAS_NUM_THREADS": chosen}
+        done = subprocess.run(
+            [sys.executable, "-c", program], cwd=PROJECT, env=environment, capture_output=True,
+            text=True, check=True,
+        )  # fmt: skip
+        assert done.stdout.strip() == expected
