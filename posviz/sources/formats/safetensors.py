@@ -125,22 +125,35 @@ def _metadata(name: str, found: object) -> dict[str, str]:
     return found
 
 
-def _fields(name: str, tensor: str, fields: object) -> tuple[str, tuple[int, ...], int, int]:
+def _fields(name: str, tensor: str, fields: Any) -> tuple[str, tuple[int, ...], int, int]:
     """Type, shape and byte range of one header entry, each checked, and against each other."""
+    try:
+        dtype, shape, (begin, end) = fields["dtype"], fields["shape"], fields["data_offsets"]
+        if (
+            isinstance(shape, list)
+            and {*map(type, shape), type(begin), type(end)} == _INT
+            and min(begin, *shape, end) >= 0
+            and prod(shape) * BITS[dtype] == 8 * (end - begin)
+        ):
+            return dtype, tuple(shape), begin, end
+    except (KeyError, TypeError, ValueError):
+        pass
+    raise _fault(name, tensor, fields)
+
+
+def _fault(name: str, tensor: str, fields: object) -> SourceError:
+    """What is wrong with a header entry that is not sound."""
     if not isinstance(fields, dict):
-        raise damaged(name, f"the header entry of {tensor} is not a JSON object")
+        return damaged(name, f"the header entry of {tensor} is not a JSON object")
     dtype, shape, span = fields.get("dtype"), fields.get("shape"), fields.get("data_offsets")
-    bits = BITS.get(dtype) if isinstance(dtype, str) else None
-    if bits is None:
-        raise SourceError(f"{name}: {tensor} has the unknown type {dtype!r}. Save it as F32.")
+    if not isinstance(dtype, str) or dtype not in BITS:
+        return SourceError(f"{name}: {tensor} has the unknown type {dtype!r}. Save it as F32.")
     if not _are_counts(shape):
-        raise damaged(name, f"the shape of {tensor} is {shape!r}")
+        return damaged(name, f"the shape of {tensor} is {shape!r}")
     if not _are_counts(span) or len(span) != 2 or span[0] > span[1]:
-        raise damaged(name, f"the byte range of {tensor} is {span!r}")
-    begin, end = span
-    if prod(shape) * bits != 8 * (end - begin):
-        raise damaged(name, f"{tensor} is {dtype} of shape {shape}, not {end - begin:,} bytes")
-    return str(dtype), tuple(shape), begin, end
+        return damaged(name, f"the byte range of {tensor} is {span!r}")
+    length = span[1] - span[0]
+    return damaged(name, f"{tensor} is {dtype} of shape {shape}, not {length:,} bytes")
 
 
 def _are_counts(value: object) -> TypeGuard[list[int]]:
