@@ -2,3 +2,5 @@
 
 ``make bench``, or ``python -m benchmarks [NAME …] [--write]``. One file a measurement.
 """
+
+import posviz  # noqa: F401 -- first, so that numpy takes as many threads as it does in the product
