@@ -50,21 +50,25 @@ class Row:
         return (self.what, f"{self.ours:,.4g} {self.unit}", self.beside, theirs, ratio, self.reach)
 
 
-def milliseconds(functions: Sequence[Callable[[], Any]], *, repeats: int = 7) -> list[float]:
+def milliseconds(
+    functions: Sequence[Callable[[], Any]], *, rounds: int = 4, in_a_row: int = 3
+) -> list[float]:
     """Median wall time of each function.
 
-    They take turns, so that a busy moment of the machine falls on all of them; one round
-    before the clock starts warms the caches. The garbage collector rests, as in ``timeit``.
+    They take turns, so that a busy moment of the machine falls on all of them, each a few times
+    in a row, so that one does not run on caches that the other has emptied. A round before the
+    clock starts warms up; the garbage collector rests, as in ``timeit``.
     """
     times: list[list[float]] = [[] for _ in functions]
     gc.disable()
     try:
-        for turn in range(repeats + 1):
+        for turn in range(rounds + 1):
             for function, taken in zip(functions, times, strict=True):
-                start = time.perf_counter()
-                function()
-                if turn:
-                    taken.append(1000 * (time.perf_counter() - start))
+                for _ in range(in_a_row if turn else 1):
+                    start = time.perf_counter()
+                    function()
+                    if turn:
+                        taken.append(1000 * (time.perf_counter() - start))
     finally:
         gc.enable()
     return [statistics.median(taken) for taken in times]

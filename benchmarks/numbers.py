@@ -53,7 +53,7 @@ def _decomposition(weights: NDArray[np.float32]) -> Iterator[Row]:
             lambda: np.linalg.svd(double - double.mean(axis=0), full_matrices=False),
             lambda: PCA(svd_solver="full").fit(double),
         ],
-        repeats=3,
+        rounds=2,
     )
     what = f"decompose {weights.shape[0]} × {weights.shape[1]}, every component"
     yield Row(what, ours, "bare Gram matrix and eigh", gram)
@@ -65,7 +65,7 @@ def _cosine(weights: NDArray[np.float32]) -> Iterator[Row]:
     from posviz.analysis.similarity import similarity
 
     ours, product = milliseconds(
-        [lambda: similarity(weights, metric="cosine"), lambda: weights @ weights.T], repeats=15
+        [lambda: similarity(weights, metric="cosine"), lambda: weights @ weights.T], in_a_row=5
     )
     what = f"cosine of every pair, {weights.shape[0]} × {weights.shape[1]}"
     yield Row(what, ours, "one bare float32 product", product)
