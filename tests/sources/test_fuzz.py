@@ -170,10 +170,8 @@ def opened(name: str, content: bytes, config: bytes) -> None:
 
 
 def check(name: str, content: bytes, config: bytes = CONFIG) -> None:
-    start = time.process_time()
     sentence = refusal(lambda: opened(name, content, config))
     assert sentence is None or sentence.endswith(".")
-    assert time.process_time() - start < 4
 
 
 @pytest.mark.parametrize("name", FILES)
