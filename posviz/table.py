@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, get_args
@@ -164,6 +163,8 @@ class PositionTable:
 
         Computed when first asked for, since it costs more than reading the table.
         """
+        import hashlib  # where it is used: importing it costs more than opening a table
+
         layout = (self.raw.shape, self.row_offset, self.grid, self.prefix_rows, self.suffix_rows)
         digest = hashlib.sha256(repr(layout).encode())
         digest.update(self.raw.data)
@@ -209,6 +210,9 @@ def _frozen(raw: NDArray[np.generic]) -> Rows:
 
 def _check_finite(raw: NDArray[np.generic], name: str, row_offset: int) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
+        # One product is far cheaper than a test of every value, and finite only if they all are.
+        if raw.dtype == np.float32 and np.isfinite(np.vdot(raw, raw)):
+            return
         finite = np.logical_and.reduce(np.isfinite(raw.astype(np.float32, copy=False)), axis=1)
     if finite.all():
         return

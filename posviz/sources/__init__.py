@@ -6,7 +6,6 @@ that was found in it, :func:`load` only its table.
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -130,6 +129,8 @@ def load(ref: str, *, parameter: str | None = None, access: Access | None = None
 
 
 def _unknown(ref: str) -> str:
+    import difflib  # where it is used: every command would wait for it
+
     close = difflib.get_close_matches(ref, [*PRESETS, *(s.example for s in SOURCES.values())], n=1)
     hint = f" Did you mean {close[0]}?" if close else ""
     if ref.count("/") == 1 and not ref.startswith(("/", ".", "~")) and not close:

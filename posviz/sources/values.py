@@ -65,6 +65,10 @@ def _on_circle(
     radius_squared = float(squares.mean() - slope * sums.mean()) + 2 * centre**2
     if radius_squared <= 0:
         return False
+    # A circle makes the squares a straight line of the sums; this refuses nearly every table.
+    off = squares - slope * sums
+    if np.ptp(off) > 8 * (2 * tolerance + 1e-3) * radius_squared:
+        return False
     point = ((sine - centre) + 1j * (cosine - centre)) / np.sqrt(radius_squared)
     if np.abs(np.abs(point) - 1).max() > 2 * tolerance + 1e-3:
         return False
