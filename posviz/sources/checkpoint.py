@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from posviz.errors import NoTableError, SourceError
 from posviz.sources.formats.dtypes import is_real
 from posviz.sources.formats.tensors import Entry, counted, shape_text
+from posviz.sources.parts import Span, check
 from posviz.sources.readers import Traffic
 from posviz.table import Kind, PositionTable, Provenance
 
@@ -112,6 +113,11 @@ class Checkpoint:
         Commit of a Hub model, step of a run.
     traffic : Traffic
         What the readers have counted so far.
+    read_block : function or None
+        From a tensor's name, rows and columns to that part of it; None where only whole tensors
+        are read.
+    read_beside : function or None
+        From a file's name to its bytes, where it lies beside the weights.
     """
 
     ref: str
@@ -131,6 +137,8 @@ class Checkpoint:
     by_hand: Callable[[str], Candidate | None]
     revision: str | None = None
     traffic: Traffic = field(default_factory=Traffic)
+    read_block: Callable[[str, Span, Span | None], NDArray[np.float32]] | None = None
+    read_beside: Callable[[str], bytes | None] | None = None
 
     def __enter__(self) -> Checkpoint:
         return self
@@ -156,9 +164,7 @@ class Checkpoint:
         SourceError
             No tensor has that name, or its stored type is not read.
         """
-        entry = next((entry for entry in self.entries if entry.name == name), None)
-        if entry is None:
-            raise SourceError(f"{self.name} holds no tensor named {name}. {self._choices()}")
+        entry = self.entry(name)
         size = 4 * prod(entry.shape or ())
         if size > MAX_TABLE_BYTES:
             raise SourceError(
@@ -166,6 +172,42 @@ class Checkpoint:
                 f"{MAX_TABLE_BYTES >> 20:,} MiB are read at once."
             )
         return self.read_entry(name)
+
+    def entry(self, name: str) -> Entry:
+        """What the checkpoint lists of a tensor.
+
+        Raises
+        ------
+        SourceError
+            No tensor has that name.
+        """
+        found = next((entry for entry in self.entries if entry.name == name), None)
+        if found is None:
+            raise SourceError(f"{self.name} holds no tensor named {name}. {self._choices()}")
+        return found
+
+    def read_part(self, name: str, rows: Span, columns: Span | None = None) -> NDArray[np.float32]:
+        """Some rows of any tensor, or some columns of them, as float32; no byte more is read.
+
+        Where the file can be read in pieces only by many requests, the columns are cut out of
+        whole rows.
+
+        Raises
+        ------
+        SourceError
+            No tensor has that name or such rows, or its stored type is not read.
+        """
+        entry = self.entry(name)
+        if self.read_block is not None and entry.shape is not None:
+            return self.read_block(name, rows, columns)
+        whole = self.read(name)
+        check(name, whole.shape, rows, columns)
+        part: NDArray[np.float32] = whole[slice(*rows)]
+        return part if columns is None else part[:, slice(*columns)]
+
+    def beside(self, name: str) -> bytes | None:
+        """A file that lies beside the weights, such as ``tokenizer.json``; None without one."""
+        return None if self.read_beside is None else self.read_beside(name)
 
     def table(self, parameter: str | None = None) -> PositionTable:
         """The chosen position table, or the named one.

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _DEEPEST = 2  # sub-folders below the opened folder that are looked into
 _MOST_FILES = 10_000
+_BESIDE = ("config.json", "tokenizer.json", "vocab.json", "merges.txt", "vocab.txt",
+           "tokenizer_config.json")  # fmt: skip
 _NAMELESS = {"model", "pytorch_model", "tf_model", "ckpt", "last", "best"}
 
 
@@ -56,8 +58,9 @@ def open_folder(path: Path, origin: Origin) -> Checkpoint:
 def _open_file(path: Path, named: Path, ref: str, access: Access) -> Checkpoint:
     """One file; `named` is the path before links were followed, as in the Hub's own cache."""
     paths = {named.name: path}
-    with suppress(SourceError, FileNotFoundError):  # without a config, names and shapes decide
-        paths["config.json"] = access.local_path(str(named.parent / "config.json"))
+    for beside in _BESIDE:  # without a config, names and shapes decide
+        with suppress(SourceError, FileNotFoundError):
+            paths[beside] = access.local_path(str(named.parent / beside))
     config = "config.json" if "config.json" in paths and named.name != "config.json" else None
     short = named.parent.name if named.stem in _NAMELESS else named.stem
     origin = Origin(ref, "file", short or named.stem)

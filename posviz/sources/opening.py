@@ -11,6 +11,7 @@ from posviz.sources import configs, detective, folders, layouts
 from posviz.sources.checkpoint import Checkpoint
 from posviz.sources.formats import open_tensors
 from posviz.sources.formats.tensors import Entry, TensorFile
+from posviz.sources.parts import Span, read_part
 from posviz.sources.readers import Traffic
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from posviz.sources.folders import FileSet, Weights
+
+BESIDE_LIMIT = 64 << 20
+"""Bytes of a file beside the weights: the largest tokenizers have half of it."""
 
 
 @dataclass(frozen=True)
@@ -59,13 +63,20 @@ def open_files(files: FileSet, origin: Origin, weights: Weights | None = None) -
         config = dict(own.config)
     warnings = [*weights.warnings, *(text for file in opened.values() for text in file.warnings)]
 
-    def read(entry: Entry) -> NDArray[np.float32]:
+    def holder(entry: Entry) -> TensorFile:
         file = source_of.get((entry.file, entry.name))
         if file is None:
             raise SourceError(
                 f"{entry.name} lies in {entry.file}, which was not opened. Open that file itself."
             )
-        return file.read_entry(entry)
+        return file
+
+    def read(entry: Entry) -> NDArray[np.float32]:
+        return holder(entry).read_entry(entry)
+
+    def part(name: str, rows: Span, columns: Span | None) -> NDArray[np.float32]:
+        entry = by_name[name]
+        return read_part(holder(entry), entry, rows, columns, scattered=not files.remote)
 
     case = detective.Case(
         entries,
@@ -94,9 +105,19 @@ def open_files(files: FileSet, origin: Origin, weights: Weights | None = None) -
         read_entry=lambda name: read(by_name[name]),
         read_table=lambda chosen: detective.read_table(chosen, case),
         by_hand=lambda parameter: detective.by_hand(parameter, case),
+        read_block=part,
+        read_beside=lambda name: _beside(files, weights, name),
         revision=origin.revision,
         traffic=origin.traffic,
     )
+
+
+def _beside(files: FileSet, weights: Weights, name: str) -> bytes | None:
+    """A small file that lies in the folder of the weights, such as a tokenizer; None without."""
+    path = posixpath.join(posixpath.dirname(weights.files[0]), name)
+    if path not in files.names or files.size(path) > BESIDE_LIMIT:
+        return None
+    return files.open(path).read_at(0, files.size(path))
 
 
 def worth_opening(files: FileSet, weights: Weights) -> list[str]:

@@ -14,6 +14,8 @@ import numpy as np
 from posviz.errors import SourceError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
 BITS = {
@@ -73,6 +75,26 @@ def decode(raw: bytes, dtype: str, shape: tuple[int, ...], *, name: str) -> NDAr
             f"{name} is stored as {dtype}, which is not read. Save the tensor as float32."
         )
     return values.reshape(shape)
+
+
+def decode_span(
+    read_at: Callable[[int, int], bytes], dtype: str, span: tuple[int, int], *, name: str
+) -> NDArray[np.float32]:
+    """Elements of a tensor that lies in one piece, from the first to before the last of ``span``.
+
+    Parameters
+    ----------
+    read_at : function
+        From a place in the tensor and a length, both in bytes, to those bytes.
+
+    Raises
+    ------
+    SourceError
+        As :func:`decode`.
+    """
+    start, stop = span
+    size = BITS[dtype] // 8
+    return decode(read_at(start * size, (stop - start) * size), dtype, (stop - start,), name=name)
 
 
 @cache

@@ -14,7 +14,7 @@ import numpy as np
 
 from posviz.errors import SourceError
 from posviz.sources.formats import zips
-from posviz.sources.formats.dtypes import BITS, decode
+from posviz.sources.formats.dtypes import BITS, decode, decode_span
 from posviz.sources.formats.inert import Global, Inert, Storage, View
 from posviz.sources.formats.pickles import MAX_BYTES, PickleError, interpret
 from posviz.sources.formats.tensors import Entry, TensorFile, damaged
@@ -163,8 +163,33 @@ def _tensor_file(reader: Reader, format_: str, value: object, span: Span) -> Ten
     def read_entry(entry: Entry) -> NDArray[np.float32]:
         return _read(reader.name, entry, views[entry.name], span)
 
-    config = _settings(value)
-    return TensorFile(format_, tuple(entries), read_entry, config, warnings=tuple(warnings))
+    def read_span(entry: Entry, first: int, last: int) -> NDArray[np.float32]:
+        view = views[entry.name]
+        if not _is_plain(view):
+            return read_entry(entry).reshape(-1)[first:last]
+        size = BITS[entry.dtype or "U8"] // 8
+        return decode_span(
+            lambda at, length: span(view.storage, view.offset * size + at, length),
+            entry.dtype or "",
+            (first, last),
+            name=entry.name,
+        )
+
+    return TensorFile(
+        format_,
+        tuple(entries),
+        read_entry,
+        _settings(value),
+        warnings=tuple(warnings),
+        read_span=read_span,
+    )
+
+
+def _is_plain(view: View) -> bool:
+    """Whether the numbers lie row by row in one piece of a storage of their own type."""
+    steps = [prod(view.shape[axis + 1 :]) for axis in range(len(view.shape))]
+    end = view.offset + prod(view.shape)
+    return list(view.strides) == steps and end <= view.storage.count and view.storage.dtype != "U8"
 
 
 def _read(file: str, entry: Entry, view: View, span: Span) -> NDArray[np.float32]:

@@ -11,7 +11,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from posviz.errors import SourceError
-from posviz.sources.formats.dtypes import BITS, decode
+from posviz.sources.formats.dtypes import BITS, decode, decode_span
 from posviz.sources.formats.tensors import Entry, TensorFile, damaged
 
 if TYPE_CHECKING:
@@ -50,7 +50,18 @@ def open_safetensors(reader: Reader) -> TensorFile:
         raw = reader.read_at(start + begin, end - begin)
         return decode(raw, entry.dtype or "", entry.shape or (), name=entry.name)
 
-    return TensorFile("safetensors", tuple(entries), read_entry, metadata=metadata)
+    def read_span(entry: Entry, first: int, last: int) -> NDArray[np.float32]:
+        begin = start + spans[entry.name][0]
+        return decode_span(
+            lambda at, length: reader.read_at(begin + at, length),
+            entry.dtype or "",
+            (first, last),
+            name=entry.name,
+        )
+
+    return TensorFile(
+        "safetensors", tuple(entries), read_entry, metadata=metadata, read_span=read_span
+    )
 
 
 def _header(reader: Reader) -> tuple[dict[str, Any], int]:

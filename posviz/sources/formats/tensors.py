@@ -59,6 +59,9 @@ class TensorFile:
         Full sentences a person should see.
     bare : bool
         Whether the file is nothing but an array, which is then the table whatever its name.
+    read_span : function or None
+        From an entry and two numbers to its elements from the first to before the second, row by
+        row, as float32; None where only whole tensors are read.
     """
 
     format: str
@@ -68,6 +71,7 @@ class TensorFile:
     metadata: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     bare: bool = False
+    read_span: Callable[[Entry, int, int], NDArray[np.float32]] | None = None
 
 
 def counted(number: int, noun: str) -> str:
