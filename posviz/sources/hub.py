@@ -44,7 +44,7 @@ def open_hub(ref: str, access: Access) -> Checkpoint:
     SourceError
         No such model, revision or rights, no network, or nothing readable in it.
     """
-    repository = _repository(ref, access)
+    repository = repository_of(ref, access)
     name = repository.id.rpartition("/")[2]
     local = _snapshot(repository)
     if local is not None:
@@ -77,7 +77,8 @@ def open_hub(ref: str, access: Access) -> Checkpoint:
     return replace(checkpoint, warnings=(warning, *checkpoint.warnings))
 
 
-def _repository(ref: str, access: Access) -> Repository:
+def repository_of(ref: str, access: Access) -> Repository:
+    """The repository that a reference or preset names; raises SourceError where none can be."""
     if ref in PRESETS:
         return Repository(PRESETS[ref].ref, "main", access)
     found = _REF.fullmatch(ref)
@@ -88,6 +89,17 @@ def _repository(ref: str, access: Access) -> Repository:
     if not _ID.fullmatch(found[1]) or ".." in found[1] or "--" in found[1]:
         raise SourceError(no_id(found[1]))
     return Repository(found[1], found[2] or "main", access)
+
+
+def on_this_machine(ref: str, access: Access) -> Path | None:
+    """The folder of a Hub model in the Hub's own cache, if its weights are there; asks no network.
+
+    Raises
+    ------
+    SourceError
+        The reference cannot be the name of a Hub model.
+    """
+    return _snapshot(_repository(ref, access))
 
 
 def _snapshot(repository: Repository) -> Path | None:

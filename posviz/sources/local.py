@@ -46,13 +46,18 @@ def open_path(ref: str, access: Access) -> Checkpoint:
 
 def open_folder(path: Path, origin: Origin) -> Checkpoint:
     """The checkpoint that a folder of this machine holds."""
+    return open_files(folder_files(path, origin.traffic), origin)
+
+
+def folder_files(path: Path, traffic: Traffic, *, only: tuple[str, ...] | None = None) -> FileSet:
+    """The files of a folder of this machine, and of the folders in it; or some of them."""
 
     @cache
     def reader(name: str) -> LocalFile:
-        return LocalFile(safe_join(path, name), origin.traffic, name=Path(name).name)
+        return LocalFile(safe_join(path, name), traffic, name=Path(name).name)
 
-    files = FileSet(_listing(path), reader, path.name, lambda name: reader(name).size)
-    return open_files(files, origin)
+    names = _listing(path) if only is None else only
+    return FileSet(names, reader, path.name, lambda name: reader(name).size)
 
 
 def _open_file(path: Path, named: Path, ref: str, access: Access) -> Checkpoint:
@@ -86,6 +91,19 @@ def open_upload(files: Mapping[str, bytes | IO[bytes]]) -> Checkpoint:
     SourceError
         No weights, or weights that cannot be read.
     """
+    return open_files(*uploaded(files))
+
+
+def uploaded(
+    files: Mapping[str, bytes | IO[bytes]],
+) -> tuple[FileSet, Origin, Weights | None]:
+    """Uploaded files as a set, and which of them are the weights where that is plain.
+
+    Raises
+    ------
+    SourceError
+        Nothing was uploaded.
+    """
     traffic = Traffic()
     readers = {
         name.replace("\\", "/").lstrip("/"): MemoryFile(Path(name).name, content, traffic)
@@ -101,8 +119,8 @@ def open_upload(files: Mapping[str, bytes | IO[bytes]]) -> Checkpoint:
     )
     if len(weights) == 1:  # whatever its name, it is what the person wants to see
         config = next((name for name in readers if Path(name).name == "config.json"), None)
-        return open_files(found, origin, Weights((weights[0],), config))
-    return open_files(found, origin)
+        return found, origin, Weights((weights[0],), config)
+    return found, origin, None
 
 
 def _listing(path: Path) -> tuple[str, ...]:

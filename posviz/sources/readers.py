@@ -15,9 +15,11 @@ from typing import IO, TYPE_CHECKING, Protocol
 from posviz.errors import SourceError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 _SMALL = 1 << 16
+_PIECE = 4 << 20
 
 
 @dataclass
@@ -171,6 +173,13 @@ class Part:
         """Exactly `length` bytes from `offset` of this part."""
         check_span(self.name, self.size, offset, length)
         return self.whole.read_at(self.start + offset, length)
+
+
+def pieces(reader: Reader, offset: int = 0, length: int | None = None) -> Iterator[bytes]:
+    """A stretch of a file, or the rest of it, in pieces that fit in little memory."""
+    end = reader.size if length is None else offset + length
+    for start in range(offset, end, _PIECE):
+        yield reader.read_at(start, min(_PIECE, end - start))
 
 
 def check_span(name: str, size: int, offset: int, length: int) -> None:

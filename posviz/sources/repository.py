@@ -114,13 +114,11 @@ def _ask(repository: Repository, traffic: Traffic) -> dict[str, object]:
     except OfflineModeIsEnabled as err:
         raise _UnreachableError(f"{host} was not asked: HF_HUB_OFFLINE is set.") from err
     except HfHubHTTPError as err:
-        raise _refused(err, repository) from err
+        raise refused(err, repository) from err
     except HFValidationError as err:
         raise SourceError(no_id(repository.id)) from err
     except (httpx2.HTTPError, OSError) as err:
-        raise _UnreachableError(
-            f"{host} cannot be reached. Check the network; local files and demos open without it."
-        ) from err
+        raise _UnreachableError(str(unreachable(repository))) from err
     except (ValueError, TypeError, KeyError) as err:
         raise SourceError(f"{host} answered with something that is no model listing.") from err
     files: dict[str, list[int]] = {}
@@ -159,7 +157,7 @@ def locate(
     except OfflineModeIsEnabled as err:
         raise SourceError(f"{path} was not read here before, and HF_HUB_OFFLINE is set.") from err
     except HfHubHTTPError as err:
-        raise _refused(err, repository) from err
+        raise refused(err, repository) from err
     except (httpx2.HTTPError, OSError) as err:
         host = urlsplit(url).hostname
         raise SourceError(f"{host} cannot be reached. Check the network and try again.") from err
@@ -169,7 +167,15 @@ def locate(
     return Address(found.location, headers if same_host else {})
 
 
-def _refused(err: Exception, repository: Repository) -> SourceError:
+def unreachable(repository: Repository) -> SourceError:
+    """The sentence for a Hub that gives no answer."""
+    host = urlsplit(repository.endpoint).hostname or repository.endpoint
+    return SourceError(
+        f"{host} cannot be reached. Check the network; local files and demos open without it."
+    )
+
+
+def refused(err: Exception, repository: Repository) -> SourceError:
     """The sentence for an answer that is a refusal; no token is ever part of it."""
     from huggingface_hub import errors
 

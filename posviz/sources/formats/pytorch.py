@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _MAGIC = 0x1950A86A20F9469CFC6C
 _MAX_DEPTH = 64
+_PIECE = 4 << 20
 _MAX_CONTAINERS = 300_000
 _MOST_REPEATED = 1 << 22  # elements of an expanded view, which takes no room in the file
 _MODULE_PARTS = ("_modules", "_parameters", "_buffers")
@@ -182,7 +183,24 @@ def _tensor_file(reader: Reader, format_: str, value: object, span: Span) -> Ten
         _settings(value),
         warnings=tuple(warnings),
         read_span=read_span,
+        stored=lambda entry: _stored(entry, views[entry.name], span),
+        whole=isinstance(value, dict) and len(views) == len(value),
     )
+
+
+def _stored(entry: Entry, view: View, span: Span) -> Iterator[bytes]:
+    """A view's bytes row by row; one with strides is gathered from the block that it spans."""
+    size = BITS[entry.dtype or "U8"] // 8
+    if _is_plain(view):
+        end = size * (view.offset + prod(view.shape))
+        for start in range(size * view.offset, end, _PIECE):
+            yield span(view.storage, start, min(_PIECE, end - start))
+    elif prod(view.shape):
+        lengths = zip(view.shape, view.strides, strict=True)
+        reach = 1 + sum((length - 1) * stride for length, stride in lengths)
+        flat = np.frombuffer(span(view.storage, size * view.offset, size * reach), f"V{size}")
+        steps = tuple(size * stride for stride in view.strides)
+        yield np.lib.stride_tricks.as_strided(flat, view.shape, steps).tobytes()
 
 
 def _is_plain(view: View) -> bool:

@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from posviz.errors import SourceError
 from posviz.sources.formats.dtypes import BITS, decode, decode_span
 from posviz.sources.formats.tensors import Entry, TensorFile, damaged
+from posviz.sources.readers import pieces
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -59,8 +62,17 @@ def open_safetensors(reader: Reader) -> TensorFile:
             name=entry.name,
         )
 
+    def stored(entry: Entry) -> Iterator[bytes]:
+        begin, end = spans[entry.name]
+        return pieces(reader, start + begin, end - begin)
+
     return TensorFile(
-        "safetensors", tuple(entries), read_entry, metadata=metadata, read_span=read_span
+        "safetensors",
+        tuple(entries),
+        read_entry,
+        metadata=metadata,
+        read_span=read_span,
+        stored=stored,
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from posviz.errors import SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     import numpy as np
     from numpy.typing import NDArray
@@ -62,6 +62,11 @@ class TensorFile:
     read_span : function or None
         From an entry and two numbers to its elements from the first to before the second, row by
         row, as float32; None where only whole tensors are read.
+    stored : function or None
+        From an entry to its stored bytes, row by row and piece by piece, as a safetensors file
+        would hold them; None where the format has none that it could.
+    whole : bool
+        Whether the entries are all that the file holds, so that a file of them can replace it.
     """
 
     format: str
@@ -72,6 +77,8 @@ class TensorFile:
     warnings: tuple[str, ...] = ()
     bare: bool = False
     read_span: Callable[[Entry, int, int], NDArray[np.float32]] | None = None
+    stored: Callable[[Entry], Iterator[bytes]] | None = None
+    whole: bool = True
 
 
 def counted(number: int, noun: str) -> str:

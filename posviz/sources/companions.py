@@ -1,0 +1,56 @@
+"""Files beside a model's weights: which belong to it at any length, and which do not."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from typing import TYPE_CHECKING
+
+from posviz.runfolder import HISTORY, METRICS, SNAPSHOTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from posviz.sources.folders import Weights
+
+_OTHER_WEIGHTS = re.compile(
+    r".*\.(?:safetensors|bin|pt|pth|ckpt|h5|hdf5|keras|msgpack|ot|onnx|onnx_data|gguf|ggml|tflite"
+    r"|mlmodel|npz|data-\d+-of-\d+)|.*\.(?:safetensors|bin|h5|msgpack)\.index\.json|.*\.index",
+    re.IGNORECASE,
+)
+_KEPT = re.compile(r"training_args\.bin|adapter_model\..*|adapter_config\.json", re.IGNORECASE)
+_CONVERSIONS = {"onnx", "openvino", "coreml", "tflite", "flax", "tf"}  # folders of the same weights
+_OF_TRAINING = re.compile(
+    r"optimizer.*|scheduler.*|scaler\.pt|rng_state.*|trainer_state\.json|resume\.safetensors|"
+    + "|".join(map(re.escape, (METRICS, SNAPSHOTS, HISTORY))),
+    re.IGNORECASE,
+)
+
+
+def beside(names: Iterable[str], weights: Weights) -> list[str]:
+    """The files to keep beside `weights`: not those of :func:`left_out`."""
+    out = left_out(names, weights)
+    return [name for name in names if name not in weights.files and name not in out]
+
+
+def left_out(names: Iterable[str], weights: Weights) -> dict[str, str]:
+    """Files that a model with another table cannot keep, and why.
+
+    Returns
+    -------
+    dict of str to str
+        From names to a few words: the same weights in another format, an index of files that are
+        written anew, the state and the record of the training at the old length.
+    """
+    folder = posixpath.dirname(weights.files[0])
+    out = {}
+    for name in names:
+        where, base = posixpath.split(name)
+        if name in weights.files or _KEPT.fullmatch(base):
+            continue
+        within = where.removeprefix(folder).strip("/").split("/")[0].lower()
+        if _OF_TRAINING.fullmatch(base) and where == folder:
+            out[name] = "belongs to the training at the old length"
+        elif _OTHER_WEIGHTS.fullmatch(base) and (where == folder or within in _CONVERSIONS):
+            out[name] = "holds or lists weights with the old table"
+    return out
