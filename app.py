@@ -24,7 +24,7 @@ def listed(address: str, title: str, icon: str, shows: str) -> st.Page:
         page.PAGES / f"{address}.py",
         title=title,
         icon=f":material/{icon}:",
-        url_path=address,
+        url_path="" if address == page.HOME else address,
         default=address == page.HOME,
         help=shows,
     )
@@ -49,6 +49,10 @@ PAGES = {
         listed("checkpoint", "Checkpoint", "inventory_2", "What is in the file, and why."),
     ],
 }
+# The home page's own name is an address too: people type it, and old links have it.
+BY_NAME = st.Page(
+    page.PAGES / f"{page.HOME}.py", title="Overview", url_path=page.HOME, visibility="hidden"
+)
 
 
 st.set_page_config(
@@ -63,7 +67,9 @@ try:
     assets.ensure_plotly_js(HERE)
 except OSError as error:
     st.error(str(error), icon=":material/error:")
-chosen = st.navigation(PAGES, expanded=True)
+chosen = st.navigation({**PAGES, "": [BY_NAME]}, expanded=True)
+# A second time: st.navigation without the icon set before it asks a foreign host for the page's.
+st.set_page_config(page_title=f"{chosen.title} · posviz")
 figure.preload()
 picker.sidebar()
 st.session_state[page.STARTED] = True

@@ -93,6 +93,16 @@ def test_the_first_visit_to_a_fresh_server_may_be_any_address(
         expect(page.get_by_role("dialog")).to_have_count(0)
 
 
+def test_the_home_page_answers_to_its_name_too(page: Page, app_url: str) -> None:
+    open_page(page, f"{app_url}/overview?table=demo:bert-mini")
+    expect(page.get_by_role("heading", level=1)).to_have_text(ADDRESSES[""])
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page).to_have_title("Overview · posviz")
+    page.get_by_test_id("stSidebarNav").locator('a[href*="/curve"]').click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(ADDRESSES["curve"])
+    expect(page).to_have_title("Curve · posviz")
+
+
 def test_the_open_table_stands_above_the_list_of_pages(page: Page, app_url: str) -> None:
     open_page(page, app_url)
     card = page.locator(".st-key-open-table").bounding_box()
