@@ -30,9 +30,15 @@ def listed(address: str, title: str, icon: str, shows: str) -> st.Page:
     )
 
 
+# The home page's own name is an address too: people type it, and old links have it.
+BY_NAME = st.Page(
+    page.PAGES / f"{page.HOME}.py", title="Overview", url_path=page.HOME, visibility="hidden"
+)
+
 PAGES = {
     "Start": [
         listed("overview", "Overview", "visibility", "The open table at a glance."),
+        BY_NAME,
     ],
     "Look": [
         listed("curve", "Curve", "gesture", "The positions as a curve in two or three components."),
@@ -49,11 +55,6 @@ PAGES = {
         listed("checkpoint", "Checkpoint", "inventory_2", "What is in the file, and why."),
     ],
 }
-# The home page's own name is an address too: people type it, and old links have it.
-BY_NAME = st.Page(
-    page.PAGES / f"{page.HOME}.py", title="Overview", url_path=page.HOME, visibility="hidden"
-)
-
 
 st.set_page_config(
     page_title="posviz",
@@ -67,7 +68,7 @@ try:
     assets.ensure_plotly_js(HERE)
 except OSError as error:
     st.error(str(error), icon=":material/error:")
-chosen = st.navigation({**PAGES, "": [BY_NAME]}, expanded=True)
+chosen = st.navigation(PAGES, expanded=True)
 # A second time: st.navigation without the icon set before it asks a foreign host for the page's.
 st.set_page_config(page_title=f"{chosen.title} · posviz")
 figure.preload()
