@@ -99,7 +99,7 @@ def on_this_machine(ref: str, access: Access) -> Path | None:
     SourceError
         The reference cannot be the name of a Hub model.
     """
-    return _snapshot(_repository(ref, access))
+    return _snapshot(repository_of(ref, access))
 
 
 def _snapshot(repository: Repository) -> Path | None:
