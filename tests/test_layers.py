@@ -20,17 +20,22 @@ BELOW = {
     "errors": set(),
     "table": {"errors"},
     "runfolder": set(),
-    "analysis": {"errors", "table"},
+    "wording": set(),
+    "analysis": {"errors", "table", "wording"},
     "interpolation": {"errors", "table", "analysis"},
     "sources": {"errors", "table", "analysis", "runfolder"},
     "training": {"errors", "table", "analysis", "interpolation", "runfolder"},
-    "model": {"errors", "table", "analysis", "interpolation"},
-    "figures": {"errors", "table", "analysis", "interpolation"},
+    "model": {
+        *("errors", "table", "analysis", "interpolation"),
+        *("runfolder", "sources", "training"),
+    },
+    "figures": {"errors", "table", "analysis", "interpolation", "wording"},
     "export": {"errors", "table", "analysis", "interpolation", "sources", "figures"},
 }
 EVERYTHING_BELOW = set(BELOW) | {"data"}
 BELOW |= {"cli": EVERYTHING_BELOW, "ui": EVERYTHING_BELOW, "__main__": {"cli"}}
-BELOW |= {"__init__": {"sources", "table", "errors", "training"}}
+BELOW |= {"recorder": {"errors", "runfolder", "analysis", "sources", "training"}}
+BELOW |= {"__init__": {"sources", "table", "errors", "recorder"}}
 
 ONLY_IN = {"streamlit": {"ui"}, "plotly": {"figures"}}
 HEAVY = {"torch", "transformers", "sklearn", "scipy", "pandas", "huggingface_hub", "h5py"}

@@ -13,6 +13,8 @@ from posviz.analysis.decomposition import decompose
 Array = NDArray[np.floating]
 Float64 = NDArray[np.float64]
 
+_DIRECTION = 1e-4  # relative; float32 decayed for a million steps stays well below
+
 
 def laid_over(scores: Array, reference: Array) -> Float64:
     """Scores turned (a mirror image is allowed) to lie on a reference as well as they can.
@@ -52,6 +54,30 @@ def frames(tables: Iterable[Array], *, components: int = 3) -> list[Float64]:
     """
     scores = [_scores(table, components) for table in tables]
     return [laid_over(own, scores[-1]) for own in scores[:-1]] + scores[-1:]
+
+
+def unmoved(before: Array, now: Array) -> NDArray[np.bool_]:
+    """Which rows point where they did, so that nothing but weight decay has touched them.
+
+    A row without a gradient keeps its direction, whatever decay does to its length.
+
+    Parameters
+    ----------
+    before, now : arrays of shape (n_rows, d_model)
+        One table at two steps.
+
+    Returns
+    -------
+    bool array of shape (n_rows,)
+        A row that is zero in both has not moved; one that left zero or came to it has.
+    """
+    old, new = (rows.astype(np.float64) for rows in (before, now))
+    inner, square = (old * new).sum(axis=1), (old * old).sum(axis=1)
+    scale = np.divide(inner, square, out=np.zeros_like(inner), where=square > 0)
+    rest = np.linalg.norm(new - scale[:, None] * old, axis=1)
+    parallel = rest <= _DIRECTION * np.linalg.norm(new, axis=1)
+    still: NDArray[np.bool_] = parallel & ((square > 0) == (new != 0).any(axis=1))
+    return still
 
 
 def _scores(table: Array, components: int) -> Float64:

@@ -124,8 +124,18 @@ def _line(now: Progress) -> str:
 
 
 def _text(told: dict[str, Any]) -> str:
-    rows = [(name, number(value)) for name, value in told.items() if name not in ("out", "step")]
+    rows = [
+        (name, _ranges(value) if isinstance(value, list) else number(value))
+        for name, value in told.items()
+        if name not in ("out", "step")
+    ]
     return f"{told['out']}\n{columns(rows, indent='  ')}"
+
+
+def _ranges(rows: list[list[int]]) -> str:
+    """Stretches of rows in words: ``0, 48-63``, or ``none``."""
+    words = [str(first) if first == last else f"{first}-{last}" for first, last in rows]
+    return ", ".join(words) or "none"
 
 
 COMMAND = Command("train a small model and keep its position table as it forms", _configure, _run)

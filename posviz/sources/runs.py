@@ -12,6 +12,7 @@ from posviz.sources import configs
 from posviz.sources.checkpoint import Candidate, Checkpoint
 from posviz.sources.formats import open_tensors
 from posviz.sources.readers import LocalFile, Traffic
+from posviz.sources.saved import saved
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,7 +46,7 @@ def open_run(ref: str, access: Access) -> Checkpoint:
     if (folder / CONFIG).is_file():
         config = configs.read_config(LocalFile(folder / CONFIG, traffic, name=CONFIG))
     kind = _kind(config)
-    made = partial(_candidate, entries, kind or "learned")
+    made = partial(_candidate, entries, kind or "learned", file.metadata)
     return Checkpoint(
         ref=ref,
         source="run",
@@ -112,23 +113,26 @@ def _kind(config: Mapping[str, Any] | None) -> Kind | None:
     return _KINDS.get(filled)
 
 
-def _candidate(entries: Mapping[str, Entry], kind: Kind, parameter: str) -> Candidate | None:
+def _candidate(
+    entries: Mapping[str, Entry], kind: Kind, header: Mapping[str, str], parameter: str
+) -> Candidate | None:
     entry = entries.get(parameter)
     if entry is None:
         return None
     n_positions, d_model = cast("tuple[int, int]", entry.shape)
+    layout = saved(header, n_positions)  # recorded from somebody's own script
     return Candidate(
         parameter=parameter,
         file=SNAPSHOTS,
         shape=(n_positions, d_model),
         dtype=entry.dtype or "F32",
-        kind=kind,
+        kind=layout.kind if layout else kind,
         n_positions=n_positions,
         d_model=d_model,
         row_offset=0,
-        prefix_rows=0,
-        suffix_rows=0,
-        grid=None,
+        prefix_rows=layout.prefix_rows if layout else 0,
+        suffix_rows=layout.suffix_rows if layout else 0,
+        grid=layout.grid if layout else None,
         default=True,
         reason=f"The position table of the run, as it was at {parameter.replace('-', ' ', 1)}.",
         label=parameter,

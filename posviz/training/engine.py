@@ -14,10 +14,11 @@ from posviz.errors import TrainingError
 from posviz.runfolder import CONFIG, METRICS, MODEL, SNAPSHOTS, VOCABULARY
 from posviz.training.config import TrainConfig, default_config
 from posviz.training.huggingface import to_config, to_tensors
-from posviz.training.loop import Trainer, scheduled_steps
+from posviz.training.loop import Trainer
 from posviz.training.metrics import snapshot_metrics
 from posviz.training.recording import Recording, json_bytes, write_whole
 from posviz.training.runs import open_run
+from posviz.training.schedule import scheduled_steps
 from posviz.training.state import STATE, load_state, save_state
 from posviz.training.tasks import TASKS
 

@@ -21,6 +21,7 @@ from torch.nn.functional import cross_entropy
 from posviz.errors import TrainingError
 from posviz.training.bert import BERT, BERTConfig
 from posviz.training.gpt import GPT, GPTConfig
+from posviz.training.schedule import scheduled_steps
 from posviz.training.tasks import IGNORED, TASKS, Batch, Data
 
 if TYPE_CHECKING:
@@ -217,11 +218,3 @@ def learning_rate(step: int, config: TrainConfig) -> float:
     It does not depend on the number of steps asked for, so that going on equals not stopping.
     """
     return config.learning_rate * min(1.0, (step + 1) / max(config.warm_up, 1))
-
-
-def scheduled_steps() -> Iterator[int]:
-    """Steps at which a snapshot is due, without end: every 10 at first, later every 7 %."""
-    step = 0
-    while True:
-        yield step
-        step += max(10, step * 7 // 100)

@@ -59,8 +59,15 @@ def snapshot_metrics(snapshot: Snapshot) -> dict[str, Any]:
         "step": snapshot.step,
         "loss": snapshot.loss,
         "rows_seen": int(snapshot.seen.sum()),
+        "rows_unseen": row_ranges(~snapshot.seen),
         **table_metrics(snapshot.table),
     }
+
+
+def row_ranges(chosen: NDArray[np.bool_]) -> list[list[int]]:
+    """Where rows are chosen, as first and last of each stretch: ``[[0, 0], [48, 63]]``."""
+    edges = np.flatnonzero(np.diff(np.pad(chosen.astype(np.int8), 1)))
+    return [[int(start), int(stop) - 1] for start, stop in edges.reshape(-1, 2)]
 
 
 def _held(cumulative: NDArray[np.float64] | None, k: int) -> float | None:

@@ -84,6 +84,14 @@ class Recording:
         self._file = file
         self._dtype = dtype
 
+    def __len__(self) -> int:
+        return len(self._snapshots)
+
+    def thin(self) -> None:
+        """Let go of every second snapshot, not of the first; on disk with the next one added."""
+        for step in sorted(self._snapshots)[1::2]:
+            del self._snapshots[step], self._metrics[step]
+
     def add(self, table: NDArray[np.floating], metrics: Mapping[str, Any]) -> None:
         """Keep a snapshot; ``metrics["step"]`` says of which step, and replaces an older one.
 

@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 _EXPORTED = (CONFIG, VOCABULARY, METRICS, SNAPSHOTS, MODEL)
 
 
-def new_run_folder(stem: str) -> Path:
-    """Make an empty folder for a run, ``stem-1`` or the first number that is free.
+def new_run_folder(stem: str, *, first: int = 1) -> Path:
+    """Make an empty folder for a run, ``stem-1`` or the first number from ``first`` that is free.
 
     Raises
     ------
     TrainingError
         The name cannot be used, or the runs folder cannot be written.
     """
-    for number in count(1):
-        folder = runs_folder() / _checked(f"{stem}-{number}")
+    for number in count(first):
+        folder = runs_folder() / checked_name(f"{stem}-{number}")
         try:
             folder.mkdir(parents=True)
         except FileExistsError:
@@ -54,7 +54,7 @@ def rename_run(run: Run, name: str) -> None:
     TrainingError
         The name cannot be used or is taken, or the run is not in the runs folder.
     """
-    folder = runs_folder() / _checked(name)
+    folder = runs_folder() / checked_name(name)
     _inside(run)
     if folder.exists():
         raise TrainingError(f"There is a run {name} already. Choose another name.")
@@ -92,7 +92,14 @@ def zip_run(run: Run) -> bytes:
     return packed.getvalue()
 
 
-def _checked(name: str) -> str:
+def checked_name(name: str) -> str:
+    """The name, if a run can have it.
+
+    Raises
+    ------
+    TrainingError
+        A file system, an address or ``run:NAME@STEP`` would not take it.
+    """
     if not NAME.fullmatch(name):
         raise TrainingError(
             f"A run's name has up to 64 letters, digits, dots, hyphens and underscores and begins "

@@ -101,7 +101,7 @@ def said(reel: Reel) -> tuple[str, str]:
         headline = f"The rows never changed: {kind.label.lower()}."
     elif (last["adjacent_cosine_centred"] or 0.0) >= ORDERED:
         headline = "Random rows became an ordered curve."
-    elif last["loss"] < first["loss"] / 2:
+    elif None not in (fell := (first["loss"], last["loss"])) and fell[1] < fell[0] / 2:
         headline = "The model learned, and its table did not become an ordered curve."
     else:
         headline = "The table is not an ordered curve yet."

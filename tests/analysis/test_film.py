@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from posviz.analysis.film import frames, laid_over
+from posviz.analysis.film import frames, laid_over, unmoved
 
 RNG = np.random.default_rng(0)
 CURVE = RNG.normal(size=(30, 3)) * (3, 2, 1)
@@ -42,3 +42,25 @@ def test_awkward_tables_have_frames() -> None:
     assert all(np.isfinite(frame).all() for frame in found)
     assert not found[0].any()
     assert frames([np.ones((1, 4))])[0].shape == (1, 3)
+
+
+def test_rows_that_only_decayed_have_not_moved() -> None:
+    before = RNG.normal(size=(6, 4)).astype(np.float32)
+    now = before * np.float32(0.3)
+    now[2] += RNG.normal(size=4).astype(np.float32)
+    assert unmoved(before, now).tolist() == [True, True, False, True, True, True]
+    assert unmoved(before, before).all()
+
+
+def test_decay_of_many_small_steps_is_no_movement() -> None:
+    before = RNG.normal(size=(50, 16)).astype(np.float32)
+    now = before.copy()
+    for _ in range(20_000):
+        now *= np.float32(1 - 1e-4)
+    assert unmoved(before, now).all()
+
+
+def test_rows_that_leave_zero_have_moved() -> None:
+    before, now = np.zeros((3, 2)), np.array([[0.0, 0.0], [1e-30, 0.0], [0.0, 2.0]])
+    assert unmoved(before, now).tolist() == [True, False, False]
+    assert unmoved(now, before).tolist() == [True, False, False]

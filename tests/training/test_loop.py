@@ -11,7 +11,8 @@ import torch
 
 from posviz.errors import TrainingError
 from posviz.training.config import TrainConfig, default_config
-from posviz.training.loop import Trainer, held_out_loss, scheduled_steps, snapshots
+from posviz.training.loop import Trainer, held_out_loss, snapshots
+from posviz.training.schedule import scheduled_steps
 from posviz.training.tasks import TASKS
 
 SMALL = {"n_positions": 16, "d_model": 16, "batch_size": 4}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from posviz.training.loop import Snapshot
-from posviz.training.metrics import snapshot_metrics, table_metrics
+from posviz.training.metrics import row_ranges, snapshot_metrics, table_metrics
 from posviz.training.recording import json_bytes
 
 RANDOM = np.random.default_rng(0).normal(0, 0.02, (64, 64)).astype(np.float32)
@@ -60,3 +60,16 @@ def test_a_line_begins_with_step_and_loss() -> None:
     line = snapshot_metrics(Snapshot(7, 1.5, RANDOM, seen))
     assert list(line)[:3] == ["step", "loss", "rows_seen"]
     assert (line["step"], line["loss"], line["rows_seen"]) == (7, 1.5, 40)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "ranges"),
+    [
+        ([], []),
+        ([0, 0], []),
+        ([1, 1, 1], [[0, 2]]),
+        ([1, 0, 0, 1, 1], [[0, 0], [3, 4]]),
+    ],
+)
+def test_rows_are_told_as_ranges(chosen: list[int], ranges: list[list[int]]) -> None:
+    assert row_ranges(np.array(chosen, dtype=bool)) == ranges
