@@ -114,6 +114,13 @@ def spectrum(weights: Array, *, centred: bool = True) -> Float64:
     return _eigen(weights, centred=centred, vectors=False)[0]
 
 
+def joined(parts: list[Float64], n_rows: int, d_model: int) -> Float64:
+    """The spectrum of a centred table that splits into parts at right angles to each other."""
+    values = np.sort(np.concatenate(parts))[::-1]
+    values = np.pad(values, (0, min(n_rows, d_model)))[: min(n_rows, d_model)]
+    return _floored(values, n_rows - 1)
+
+
 def variance_ratio(singular_values: Array) -> Float64 | None:
     """Squared singular values over their sum; None when all are zero."""
     largest = singular_values.max(initial=0.0)
@@ -151,11 +158,17 @@ def _eigen(
         columns = ascending[:, ::-1]
     else:
         eigenvalues, columns = np.linalg.eigvalsh(gram), None
-    values: Float64 = np.sqrt(np.maximum(eigenvalues[::-1], 0.0))
-    values[values <= RESOLUTION * values[0]] = 0.0
-    if centred:  # the centred rows add up to zero: one dimension fewer than rows
-        values[n_rows - 1 :] = 0.0
-    return values, columns, mean
+    values = np.sqrt(np.maximum(eigenvalues[::-1], 0.0))
+    # Centred rows add up to zero: one dimension fewer than rows.
+    return _floored(values, n_rows - 1 if centred else n_rows), columns, mean
+
+
+def _floored(values: Float64, most: int) -> Float64:
+    """Falling singular values with zeros where they are rounding, and at most ``most`` others."""
+    kept = np.arange(len(values)) < most
+    kept &= values > RESOLUTION * values[0]
+    floored: Float64 = np.where(kept, values, 0.0)
+    return floored
 
 
 @dataclass(frozen=True)

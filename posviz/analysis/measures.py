@@ -54,6 +54,19 @@ class Cosine:
 
 
 @dataclass(frozen=True, eq=False)
+class Along:
+    """The numbers that change when the same rows come in another order."""
+
+    cosine: Cosine
+    cosine_centred: Cosine
+    toeplitz_r2: float | None
+    toeplitz_r2_centred: float | None
+    roughness: float | None
+    turning_cosine: float | None
+    power: tuple[PowerLine, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Measures:
     """The numbers that a table and its nulls share. Definitions: docs/methods.md."""
 
@@ -106,11 +119,7 @@ def nested(scalars: Scalars) -> dict[str, Any]:
 
 
 def measure(
-    weights: Array,
-    *,
-    singular_values: Float64 | None = None,
-    every_pair: int = EVERY_PAIR,
-    order_rows: int | None = None,
+    weights: Array, *, singular_values: Float64 | None = None, every_pair: int = EVERY_PAIR
 ) -> Measures:
     """The numbers of one array of rows, without nulls.
 
@@ -121,35 +130,55 @@ def measure(
         Of the centred rows, where they are known already.
     every_pair : int
         Longer tables get their offsets by Fourier, and no smallest cosine.
-    order_rows : int or None
-        For rows in random order: cosines and the numbers along position come from at most so many
-        evenly spaced rows. Any of them say the same, and all of a long table take seconds.
     """
     values = spectrum(weights) if singular_values is None else singular_values
-    ratio = variance_ratio(values)
-    along = weights if order_rows is None else weights[:: -(-len(weights) // order_rows)]
-    raw = cosine_sums(along, every_pair=every_pair)
-    centred = cosine_sums(along, centred=True, every_pair=every_pair)
-    norms = row_norms(weights)
+    raw = cosine_sums(weights, every_pair=every_pair)
+    centred = cosine_sums(weights, centred=True, every_pair=every_pair)
+    return measures(values, norms(weights), along(weights, raw, centred))
+
+
+def measures(singular_values: Float64, norms: Norms, along: Along) -> Measures:
+    """The same from parts that were computed apart."""
+    ratio = variance_ratio(singular_values)
     return Measures(
-        singular_values=values,
+        singular_values=singular_values,
         explained_variance_ratio=ratio,
         components={name: components_for(ratio, share) for name, share in SHARES.items()},
-        effective_rank=effective_rank(values),
-        norms=Norms(
-            first=float(norms[0]),
-            last=float(norms[-1]),
-            median=float(np.median(norms)),
-            min=float(norms.min()),
-            max=float(norms.max()),
-        ),
+        effective_rank=effective_rank(singular_values),
+        norms=norms,
+        **vars(along),
+    )
+
+
+def along(weights: Array, raw: PairSums, centred: PairSums) -> Along:
+    """The numbers along position.
+
+    Parameters
+    ----------
+    weights : array of shape (n_rows, d_model)
+    raw, centred : PairSums
+        Of their cosines.
+    """
+    return Along(
         cosine=_cosine(raw),
         cosine_centred=_cosine(centred),
         toeplitz_r2=raw.toeplitz_share(),
         toeplitz_r2_centred=centred.toeplitz_share(),
-        roughness=roughness(along),
-        turning_cosine=turning_cosine(along),
-        power=power_lines(along),
+        roughness=roughness(weights),
+        turning_cosine=turning_cosine(weights),
+        power=power_lines(weights),
+    )
+
+
+def norms(weights: Array) -> Norms:
+    """Lengths of the rows, in few numbers."""
+    lengths = row_norms(weights)
+    return Norms(
+        first=float(lengths[0]),
+        last=float(lengths[-1]),
+        median=float(np.median(lengths)),
+        min=float(lengths.min()),
+        max=float(lengths.max()),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,16 +47,30 @@ class PairSums:
 
     def toeplitz_share(self) -> float | None:
         """R² of "similarity depends on the offset alone", over pairs i < j; None if all agree."""
-        counts, totals = self.counts[1:], self.totals[1:]
-        if not len(counts):
-            return None
-        n_pairs = counts.sum()
-        spread = self.squared_pairs - totals.sum() ** 2 / n_pairs
-        # Cosines are known to about 1e-6; below that they all agree and there is no share.
-        if spread <= 1e-12 * max(n_pairs, self.squared_pairs):
-            return None
-        rest = self.squared_pairs - (totals**2 / counts).sum()
-        return float(np.clip(1.0 - rest / spread, 0.0, 1.0))
+        return explained_by_offset(self)
+
+
+def explained_by_offset(*sides: PairSums) -> float | None:
+    """R² of the mean at each offset, over the pairs i < j of all sides; None if all agree.
+
+    Parameters
+    ----------
+    *sides : PairSums
+        One for a symmetric matrix or one of its triangles; two, of a matrix and its transpose,
+        for a matrix that tells (i, j) from (j, i).
+    """
+    counts = np.concatenate([side.counts[1:] for side in sides])
+    totals = np.concatenate([side.totals[1:] for side in sides])
+    squared = sum(side.squared_pairs for side in sides)
+    if not len(counts):
+        return None
+    n_pairs = counts.sum()
+    spread = squared - totals.sum() ** 2 / n_pairs
+    # Cosines are known to about 1e-6; below that they all agree and there is no share.
+    if spread <= 1e-12 * max(n_pairs, squared):
+        return None
+    rest = squared - (totals**2 / counts).sum()
+    return float(np.clip(1.0 - rest / spread, 0.0, 1.0))
 
 
 def unit_rows(weights: Array, *, centred: bool = False) -> NDArray[np.float32]:
@@ -106,11 +120,12 @@ def sums_by_blocks(rows: Array, compare: Compare) -> PairSums:
     for start in range(0, n_rows, BLOCK):
         block = compare(rows[start : start + BLOCK], rows[start:])
         low = min(low, float(block.min()))
-        by_offset = _lean(block)  # column k holds offset k
-        width = by_offset.shape[1] - 1
-        totals[:width] += by_offset.sum(axis=0, dtype=np.float64)[:width]
-        # In float64, so that a spread of zero (sinusoids) is not lost in the rounding of squares.
-        squares[:width] += np.einsum("ij,ij->j", by_offset, by_offset, dtype=np.float64)[:width]
+        for by_offset in _lean(block):  # column k holds offset k
+            width = min(by_offset.shape[1], n_rows)
+            totals[:width] += by_offset.sum(axis=0, dtype=np.float64)[:width]
+            # In float64: a spread of zero (sinusoids) must not be lost in the rounding of squares.
+            square = np.einsum("ij,ij->j", by_offset, by_offset, dtype=np.float64)
+            squares[:width] += square[:width]
     return PairSums(totals, squares, float(squares[1:].sum()), low)
 
 
@@ -141,11 +156,59 @@ def sums_by_fourier(rows: Array) -> PairSums:
     return PairSums(totals, None, squared_pairs, None)
 
 
-def _lean(block: Array) -> Array:
-    """Shear a block so that entry (i, j) moves to column j - i; entries left of i are dropped."""
+def sums_of_shuffles(
+    tables: Sequence[Array], orders: Sequence[NDArray[np.int64]], *, low: bool
+) -> Iterator[list[PairSums]]:
+    """The same sums for the dot products of rows in other orders, from one product a table.
+
+    A shuffle moves every pair to another offset and leaves its value as it is, so the sum of all
+    squares and the smallest stay what they are.
+
+    Parameters
+    ----------
+    tables : sequence of arrays of shape (n_rows, d_model)
+        Unit rows, or zero ones, of tables that are shuffled together.
+    orders : sequence of arrays of shape (n_rows,)
+        Row t of a shuffle is row ``order[t]`` of the table.
+    low : bool
+        Whether to tell the smallest.
+
+    Yields
+    ------
+    list of PairSums
+        One a table, for each order in turn.
+    """
+    n_rows = len(tables[0])
+    upper = np.triu(np.ones((n_rows, n_rows), dtype=bool), 1)
+    products = [np.clip(rows @ rows.T, -1.0, 1.0) for rows in tables]
+    pairs = [product[upper].astype(np.float64) for product in products]
+    own = [float(np.trace(product, dtype=np.float64)) for product in products]
+    least = [float(values.min(initial=1.0)) if low else None for values in pairs]
+    squared = [float(values @ values) for values in pairs]
+    for order in orders:
+        place = np.argsort(order)
+        offsets = np.abs(place[:, None] - place)[upper]
+        totals = [
+            np.bincount(offsets, weights=values, minlength=n_rows).astype(np.float64)
+            for values in pairs
+        ]
+        for sums, diagonal in zip(totals, own, strict=True):
+            sums[0] = diagonal
+        yield [
+            PairSums(sums, None, squares, smallest)
+            for sums, squares, smallest in zip(totals, squared, least, strict=True)
+        ]
+
+
+def _lean(block: Array) -> tuple[Array, Array]:
+    """A block sheared in place, so that entry (i, j) stands in column j - i; those left of i are 0.
+
+    Read with one column more, each row of a matrix begins one entry earlier than the row before.
+    So nothing is copied: all rows but the last come as one array, the last as another.
+    """
     height, width = block.shape
-    flat = np.zeros(height * (width + 1), dtype=block.dtype)
-    square = flat[: height * width].reshape(height, width)
-    square[:, height:] = block[:, height:]
-    square[:, :height] = np.triu(block[:, :height])
-    return flat.reshape(height, width + 1)
+    corner = block[:, :height]
+    corner[np.tri(height, k=-1, dtype=bool)] = 0
+    flat = block.reshape(-1)
+    full = (height - 1) * (width + 1)
+    return flat[:full].reshape(height - 1, width + 1), flat[None, full:]

@@ -60,3 +60,32 @@ def random_normal(
     """
     values = np.random.default_rng(seed).normal(0.0, std, (n_positions, d_model))
     return values.astype(np.float32)
+
+
+def sinusoidal_halves(
+    n_positions: int, d_model: int, *, base: float = 10000.0
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The centred sinusoidal table as an even and an odd half about its middle position.
+
+    Seen from the middle, each pair of columns is rotated into a cosine, the same forwards and
+    backwards, and a sine, its negative; rotations keep the spectrum. So the singular values of the
+    centred table are those of both halves together, at a quarter of the work.
+
+    Parameters
+    ----------
+    n_positions, d_model : int
+        ``d_model`` even: the last column of an odd table has no partner.
+    base : float
+
+    Returns
+    -------
+    two arrays of shape (ceil(n_positions / 2), d_model / 2)
+        Even, odd; a row stands for the two positions at one distance from the middle.
+    """
+    assert d_model % 2 == 0, "the last column of an odd table has no partner"
+    frequency = base ** (-np.arange(0, d_model, 2) / d_model)
+    place = np.arange(n_positions // 2, n_positions) - (n_positions - 1) / 2
+    twice = np.where(place == 0, 1.0, 2.0)[:, None]  # how many positions a row stands for
+    even, odd = np.cos(place[:, None] * frequency), np.sin(place[:, None] * frequency)
+    even -= (twice * even).sum(axis=0) / n_positions
+    return np.sqrt(twice) * even, np.sqrt(twice) * odd

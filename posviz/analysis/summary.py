@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from posviz.analysis.decomposition import Decomposition, EffectiveRank, decompose
-from posviz.analysis.measures import Cosine, Measures, Norms, Scalars, measure, nested
-from posviz.analysis.nulls import NULLS, Null
+from posviz.analysis.measures import Cosine, Measures, Norms, along, measures, norms
+from posviz.analysis.null_draws import (
+    NullSummary,
+    gaussian_draws,
+    repeats_for,
+    shuffles,
+    sinusoidal_draw,
+    summarised,
+)
+from posviz.analysis.similarity import cosine_sums
 from posviz.analysis.special import SpecialRow, Usable, judge_rows
+from posviz.analysis.threads import at_once
 from posviz.analysis.verdict import Sentence, verdict
 from posviz.analysis.waves import Helix, PowerLine, helix
 from posviz.errors import TableError
@@ -21,42 +29,6 @@ if TYPE_CHECKING:
     from posviz.table import Kind, PositionTable
 
 Array = NDArray[np.floating]
-
-NULL_EVERY_PAIR = 2048  # longer null tables go by Fourier: quicker, and no minimum
-NULL_ROWS = 2048  # evenly spaced rows of a longer random null that stand for all of them
-NULL_WORK = 1_000_000  # values in all draws of one null, at most MOST_REPEATS draws
-MOST_REPEATS = 20
-
-
-@dataclass(frozen=True, eq=False)
-class NullSummary:
-    """The same numbers on a null table: medians of its draws, and a band where there are several.
-
-    Parameters
-    ----------
-    key : key of NULLS
-    label : str
-    repeats, seed : int
-        How many draws, and the seed of their generator.
-    order_rows : int
-        Rows that cosines, roughness, turning cosine and power are of; norms and the spectrum are
-        of all rows. Fewer than all only for long tables in random order.
-    scalars : dict
-        Median over the draws, by dotted name.
-    low, high : dict
-        5th and 95th percentile; equal to the median for a single draw.
-    draws : tuple of Measures
-    """
-
-    key: str
-    label: str
-    repeats: int
-    seed: int
-    order_rows: int
-    scalars: Scalars
-    low: Scalars
-    high: Scalars
-    draws: tuple[Measures, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +105,7 @@ class Analysis(Measures):
             "usable_length": self.usable_length,
             "usable_rule": self.usable.rule,
             "unusable_rows": list(self.usable.failing),
-            "nulls": {key: _null_dict(null) for key, null in self.nulls.items()},
+            "nulls": {key: null.as_dict() for key, null in self.nulls.items()},
             "verdict": [sentence.text for sentence in self.verdict],
         }
 
@@ -176,12 +148,28 @@ def analyze(
                 f"special. Keep the special rows."
             )
     rows = table.weights if len(positions) == table.n_positions else table.weights[positions]
-    decomposition = decompose(rows)
-    own = measure(rows, singular_values=decomposition.singular_values)
-    if null_repeats is None:
-        null_repeats = int(np.clip(NULL_WORK // rows.size, 1, MOST_REPEATS))
+    repeats = {
+        key: repeats_for(key, rows) if null_repeats is None else null_repeats
+        for key in ("gaussian", "shuffled")
+    }
+    with at_once() as pool:  # the longest first
+        decomposed = pool.submit(decompose, rows)
+        gaussian = pool.submit(gaussian_draws, rows, repeats=repeats["gaussian"], seed=seed)
+        sums = [pool.submit(cosine_sums, rows, centred=centred) for centred in (False, True)]
+        sinusoidal = pool.submit(sinusoidal_draw, *rows.shape)
+        shuffled = pool.submit(lambda: list(shuffles(rows, repeats=repeats["shuffled"], seed=seed)))
+        own = pool.submit(lambda: along(rows, *(part.result() for part in sums)))
+    decomposition = decomposed.result()
+    values = decomposition.singular_values
+    draws = {
+        "gaussian": gaussian.result(),
+        # Shuffling keeps every singular value exactly.
+        "shuffled": tuple(measures(values, *draw) for draw in shuffled.result()),
+        "sinusoidal": (sinusoidal.result(),),
+    }
+    numbers = measures(values, norms(rows), own.result())
     analysis = Analysis(
-        **{field.name: getattr(own, field.name) for field in fields(Measures)},
+        **{field.name: getattr(numbers, field.name) for field in fields(Measures)},
         ref=table.provenance.ref,
         parameter=table.provenance.parameter,
         kind=table.kind,
@@ -191,70 +179,10 @@ def analyze(
         positions=positions,
         helix=helix(decomposition),
         usable=usable,
-        nulls={
-            key: _null(null, rows, own, repeats=null_repeats, seed=seed)
-            for key, null in NULLS.items()
-        },
+        nulls={key: summarised(key, drawn, seed=seed) for key, drawn in draws.items()},
         decomposition=decomposition,
     )
     return replace(analysis, verdict=verdict(analysis))
-
-
-def _null(null: Null, rows: Array, own: Measures, *, repeats: int, seed: int) -> NullSummary:
-    if null.fixed:
-        draws: tuple[Measures, ...] = (_fixed_null(null.key, *rows.shape),)
-    else:
-        rng = np.random.default_rng(seed)
-        draws = tuple(
-            measure(
-                null.make(rows, rng),
-                singular_values=own.singular_values if null.keeps_spectrum else None,
-                # The smallest of a sample says nothing of the smallest of all: none is looked for.
-                every_pair=NULL_EVERY_PAIR if len(rows) <= NULL_ROWS else 0,
-                order_rows=NULL_ROWS,
-            )
-            for _ in range(repeats)
-        )
-    low, median, high = (_percentile(draws, percent) for percent in (5, 50, 95))
-    order_rows = len(draws[0].cosine.by_offset)
-    return NullSummary(null.key, null.label, len(draws), seed, order_rows, median, low, high, draws)
-
-
-@lru_cache(maxsize=16)
-def _fixed_null(key: str, n_rows: int, d_model: int) -> Measures:
-    shape_only = np.broadcast_to(np.float32(0), (n_rows, d_model))
-    weights = NULLS[key].make(shape_only, np.random.default_rng(0))
-    return measure(weights, every_pair=NULL_EVERY_PAIR)
-
-
-def _percentile(draws: tuple[Measures, ...], percent: float) -> Scalars:
-    columns = [draw.scalars() for draw in draws]
-    if len(columns) == 1:
-        return columns[0]
-    result: Scalars = {}
-    for name in columns[0]:
-        known = sorted(value for column in columns if (value := column[name]) is not None)
-        if not known:
-            result[name] = None
-        elif all(isinstance(value, int) for value in known):
-            # Counts stay counts: the nearest draw, not a value between two.
-            result[name] = known[round(percent / 100 * (len(known) - 1))]
-        else:
-            result[name] = float(
-                np.interp(percent / 100 * (len(known) - 1), range(len(known)), known)
-            )
-    return result
-
-
-def _null_dict(null: NullSummary) -> dict[str, Any]:
-    summary: dict[str, Any] = {
-        "repeats": null.repeats,
-        "seed": null.seed,
-        "order_rows": null.order_rows,
-        **nested(null.scalars),
-    }
-    summary["power"] = _plain(null.draws[0].power)
-    return summary | {"low": nested(null.low), "high": nested(null.high)}
 
 
 def _plain(value: Any) -> Any:

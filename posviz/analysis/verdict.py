@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from posviz.wording import count, counted, listed, percent, significant
+
 if TYPE_CHECKING:
     from posviz.analysis.summary import Analysis
 
@@ -56,14 +58,14 @@ def verdict(analysis: Analysis) -> tuple[Sentence, ...]:
 
 
 def _hardly_a_table(analysis: Analysis) -> tuple[Sentence, ...]:
-    rows = _count(analysis.rows_used, "row")
+    rows = counted(analysis.rows_used, "row")
     if analysis.explained_variance_ratio is None:
         headline = "One row." if analysis.rows_used == 1 else "Every row is the same."
         why = "Nothing varies from position to position, so there is no curve and no spectrum."
     else:
         headline = f"Only {rows}."
         why = f"{rows} are too few to tell a curve from chance; read every number with care."
-    norms = f"The rows have norms from {_number(analysis.norms.min)} to " + _number(
+    norms = f"The rows have norms from {significant(analysis.norms.min)} to " + significant(
         analysis.norms.max
     )
     return (
@@ -141,14 +143,14 @@ def _dimensions(analysis: Analysis) -> Sentence:
     gaussian = analysis.nulls["gaussian"].scalars["components.95"]
     sinusoidal = analysis.nulls["sinusoidal"].scalars["components.95"]
     text = (
-        f"Three components hold {_percent(_share(analysis, 3), 1)} of the variance and {k95} "
+        f"Three components hold {percent(_share(analysis, 3))} of the variance and {count(k95)} "
         f"hold{'s' if k95 == 1 else ''} 95 %; Gaussian rows "
-        f"of the same norms need {gaussian}"
+        f"of the same norms need {count(gaussian)}"
     )
     if analysis.kind == "sinusoidal":
         text += ". A sinusoidal table is not low-dimensional: learned tables need far fewer."
     else:
-        text += f" and a sinusoidal table {sinusoidal}."
+        text += f" and a sinusoidal table {count(sinusoidal)}."
     return Sentence(text, "spectrum")
 
 
@@ -156,8 +158,8 @@ def _neighbours(analysis: Analysis) -> Sentence:
     own = analysis.cosine_centred.adjacent_mean
     shuffled = analysis.nulls["shuffled"].scalars["cosine_centred.adjacent_mean"]
     numbers = (
-        f"mean centred cosine {_number(own)}, against {_number(shuffled)} for the same rows in "
-        "shuffled order"
+        f"mean centred cosine {significant(own)}, against {significant(shuffled)} for the same "
+        "rows in shuffled order"
     )
     if not _has_alike_neighbours(analysis):
         text = f"Neighbours are not alike: {numbers}."
@@ -186,8 +188,8 @@ def _low_rank_is_not_order(analysis: Analysis) -> Iterator[Sentence]:
     lesson = "The spectrum does not see" if analysis.kind == "sinusoidal" else "Low rank is not"
     yield Sentence(
         f"{lesson} order: shuffling the rows keeps this spectrum exactly, but the part of "
-        f"similarity that offset alone explains falls from {_percent(own)} to "
-        f"{_percent(shuffled)}.",
+        f"similarity that offset alone explains falls from {percent(own, digits=0)} to "
+        f"{percent(shuffled, digits=0)}.",
         "spectrum",
     )
 
@@ -197,16 +199,17 @@ def _special(analysis: Analysis) -> Iterator[Sentence]:
     if not rows:
         return
     if len(rows) <= 2:
-        named = " and ".join(f"row {row.position} ({row.reason})" for row in rows)
+        named = " and ".join(f"row {count(row.position)} ({row.reason})" for row in rows)
     else:
-        named = f"rows {_listed([str(row.position) for row in rows])}"
+        named = f"rows {listed([row.position for row in rows], most=5)}"
     verb, them = ("is", "it") if len(rows) == 1 else ("are", "them")
     text = f"{named[0].upper()}{named[1:]} {verb} unlike the rest"
     left_out = analysis.rows_used < analysis.n_positions
     text += "; left out here." if left_out else f"; leave {them} out to see the others better."
     failing = analysis.usable.failing
     if failing and analysis.usable_length is not None:
-        text += f" {analysis.usable_length} of {analysis.n_positions} positions look trained."
+        every = counted(analysis.n_positions, "position")
+        text += f" {count(analysis.usable_length)} of {every} look trained."
     yield Sentence(text, "curve")
 
 
@@ -226,8 +229,8 @@ def _jitter(analysis: Analysis) -> Iterator[Sentence]:
     if rough is None or turn is None or rough > JITTER_ROUGHNESS or turn > JITTER_TURN:
         return
     yield Sentence(
-        f"The curve is smooth from afar (roughness {_number(rough)}) but each step jitters: "
-        f"turning cosine {_number(turn)}, where independent rows give -0.5.",
+        f"The curve is smooth from afar (roughness {significant(rough)}) but each step jitters: "
+        f"turning cosine {significant(turn)}, where independent rows give −0.5.",
         "dimensions",
     )
 
@@ -248,21 +251,3 @@ def _rebound(analysis: Analysis) -> tuple[int, int] | None:
 def _share(analysis: Analysis, k: int) -> float:
     ratio = analysis.explained_variance_ratio
     return 0.0 if ratio is None else float(ratio[:k].sum())
-
-
-def _percent(share: float, digits: int = 0) -> str:
-    return f"{100 * share:.{digits}f} %"
-
-
-def _number(value: float | int | None) -> str:
-    return "unknown" if value is None else f"{value:.3g}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def _listed(names: list[str]) -> str:
-    if len(names) > 6:
-        return f"{', '.join(names[:5])} and {len(names) - 5} more"
-    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]

@@ -12,6 +12,7 @@ import numpy as np
 import streamlit as st
 
 from posviz.analysis.knowledge import Order, measure_order
+from posviz.analysis.null_draws import NullSummary
 from posviz.analysis.similarity import (
     METRICS,
     OffsetProfile,
@@ -21,7 +22,7 @@ from posviz.analysis.similarity import (
     similarity,
 )
 from posviz.analysis.special import SpecialRow, special_rows
-from posviz.analysis.summary import Analysis, NullSummary, analyze
+from posviz.analysis.summary import Analysis, analyze
 from posviz.ui.format import listed
 
 if TYPE_CHECKING:

@@ -7,7 +7,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from posviz.analysis import pairs
-from posviz.analysis.pairs import sums_by_blocks, sums_by_fourier, unit_rows
+from posviz.analysis.pairs import (
+    sums_by_blocks,
+    sums_by_fourier,
+    sums_of_shuffles,
+    unit_rows,
+)
 from posviz.analysis.references import random_normal, sinusoidal
 from posviz.analysis.similarity import (
     METRICS,
@@ -222,6 +227,24 @@ def test_gpt2_by_fourier_is_gpt2_by_pairs(gpt2_like_weights: np.ndarray) -> None
         np.testing.assert_allclose(
             fourier.totals / fourier.counts, direct_sums.totals / direct_sums.counts, atol=1e-6
         )
+
+
+@pytest.mark.parametrize("shape", [(1, 4), (2, 4), (30, 6), (64, 64)])
+@pytest.mark.parametrize("centred", [True, False])
+def test_the_sums_of_shuffles_are_those_of_the_shuffled_rows(
+    shape: tuple[int, int], centred: bool, rng: np.random.Generator
+) -> None:
+    weights = random_normal(*shape)
+    weights[0] = 0
+    orders = [rng.permutation(shape[0]) for _ in range(3)]
+    rows = unit_rows(weights, centred=centred)
+    for order, (found,) in zip(orders, sums_of_shuffles([rows], orders, low=True), strict=True):
+        direct_sums = sums_by_blocks(rows[order], METRICS["cosine"].compare)
+        np.testing.assert_allclose(found.totals, direct_sums.totals, atol=1e-5)
+        assert found.squared_pairs == pytest.approx(direct_sums.squared_pairs, rel=1e-5, abs=1e-9)
+        if shape[0] > 2:
+            assert found.low == pytest.approx(direct_sums.low, abs=1e-6)
+            assert found.toeplitz_share() == pytest.approx(direct_sums.toeplitz_share(), abs=1e-5)
 
 
 def test_sinusoidal_cosines_have_no_spread() -> None:

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from posviz.analysis.measures import Measures, measure
+from posviz.analysis.null_draws import MOST_REPEATS
 from posviz.analysis.nulls import NULLS
 from posviz.analysis.references import random_normal, sinusoidal
-from posviz.analysis.summary import MOST_REPEATS, analyze
+from posviz.analysis.summary import analyze
 from posviz.errors import TableError
 from posviz.table import PositionTable, Provenance
 

@@ -69,7 +69,7 @@ def test_gpt2_shape_is_a_helix_with_jitter_and_two_odd_rows(helix_weights: np.nd
     sentences = said(helix_weights)
     assert sentences[0] == "A helix in three dimensions."
     assert any("jitters" in sentence for sentence in sentences)
-    assert any("Row 0" in sentence and "row 1023" in sentence for sentence in sentences)
+    assert any("Row 0" in sentence and "row 1,023" in sentence for sentence in sentences)
     left_out = said(helix_weights, exclude_special=True)
     assert left_out[0] == "A helix in three dimensions."
     assert any(sentence.endswith("look trained.") for sentence in left_out)

@@ -21,7 +21,7 @@ from posviz.ui.format import count, data_size, decimal, listed, literal, percent
         (data_size(3_145_728), "3.15 MB"),
         (data_size(2_400_000_000), "2.4 GB"),
         (listed([0]), "0"),
-        (listed([0, 1023]), "0 and 1023"),
+        (listed([0, 1023]), "0 and 1,023"),
         (listed([1, 2, 3]), "1, 2 and 3"),
         (listed(range(9), most=3), "0, 1, 2 and 6 more"),
         (listed([]), ""),
