@@ -7,7 +7,8 @@
     │   └── NoTableError    it opened, but holds no position table
     ├── TableError          the numbers do not form a usable table
     ├── SettingError        a method, length or option outside what is possible
-    └── TrainingError       a training run cannot start or go on
+    ├── TrainingError       a training run cannot start or go on
+    └── ModelError          a model cannot be opened or run as asked
 
 The text of each is what a person reads: what was expected, what was found, what to do.
 Pages and the command line catch :class:`PosvizError` and nothing else of ours; errors of
@@ -53,3 +54,7 @@ class SettingError(PosvizError):
 
 class TrainingError(PosvizError):
     """A training run cannot start or go on."""
+
+
+class ModelError(PosvizError):
+    """A model cannot be opened or run as asked."""

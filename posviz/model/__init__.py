@@ -1,0 +1,1 @@
+"""Whole models, run with another position table in place of their own."""
