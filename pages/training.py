@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from posviz.ui import lab, page, reel, trainer
+from posviz.ui import lab, page, reel, shelf, trainer
 
 VIEWS = {"film": "Film", "steps": "Step by step"}
 
@@ -33,4 +33,4 @@ else:
     reel.provenance(shown, found, at=step)
     reel.take_over(shown, step)
 with page.section("Runs"):
-    reel.shelf()
+    shelf.shelf()

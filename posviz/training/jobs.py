@@ -14,7 +14,7 @@ import threading
 import time
 import uuid
 from collections import deque
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from posviz.errors import TrainingError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from posviz.training.config import TrainConfig
 
@@ -117,7 +117,7 @@ class Jobs:
             if (mine := self.of(owner)) is not None and mine.alive:
                 mine.touch()
                 return mine
-            if any(job.alive and job.out.resolve() == out.resolve() for job in self._jobs.values()):
+            if self.trains(out):
                 raise TrainingError(
                     f"The run {out.name} is being trained already. Wait for its end, or choose "
                     f"another name."
@@ -155,6 +155,29 @@ class Jobs:
                 job.owner = owner
                 job.touch()
             return job
+
+    def trains(self, folder: Path) -> bool:
+        """Whether somebody's live job writes to this folder, or waits to."""
+        with self._lock:
+            return any(
+                job.alive and job.out.resolve() == folder.resolve() for job in self._jobs.values()
+            )
+
+    @contextmanager
+    def apart(self, folder: Path) -> Iterator[None]:
+        """Nothing begins to train in this folder meanwhile, so that it can be moved or removed.
+
+        Raises
+        ------
+        TrainingError
+            Somebody's live job writes to it.
+        """
+        with self._lock:
+            if self.trains(folder):
+                raise TrainingError(
+                    f"The run {folder.name} is being trained, so it stays as it is. Stop it first."
+                )
+            yield
 
     def place(self, job: Job) -> int:
         """Place in the queue, 1 for the next to run; 0 when it does not wait."""

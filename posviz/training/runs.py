@@ -69,6 +69,12 @@ class Run:
         return sum(file.stat().st_size for file in self.folder.iterdir() if file.is_file())
 
     @cached_property
+    def changed(self) -> float:
+        """When it was last written to, in seconds since 1970."""
+        files = (self.folder / self.file, self.folder / METRICS, self.folder)
+        return max((path.stat().st_mtime for path in files if path.exists()), default=0.0)
+
+    @cached_property
     def vocabulary_size(self) -> int | None:
         """How many symbols the model knows; None for a run recorded from somebody's own script."""
         try:
@@ -193,7 +199,7 @@ def list_runs() -> tuple[Run, ...]:
                 runs.append(open_run(folder))
             except TrainingError:  # somebody else's folder
                 continue
-    return tuple(sorted(runs, key=lambda run: run.folder.stat().st_mtime, reverse=True))
+    return tuple(sorted(runs, key=lambda run: run.changed, reverse=True))
 
 
 def _snapshot_file(folder: Path) -> str:

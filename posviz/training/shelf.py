@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import io
+import json
 import shutil
 import zipfile
 from contextlib import suppress
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from posviz.errors import TrainingError
 from posviz.runfolder import CONFIG, METRICS, MODEL, NAME, SNAPSHOTS, VOCABULARY, runs_folder
+from posviz.training.recording import json_bytes, write_whole
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from posviz.training.runs import Run
 
 _EXPORTED = (CONFIG, VOCABULARY, METRICS, SNAPSHOTS, MODEL)
@@ -47,7 +48,7 @@ def discard_empty(folder: Path) -> None:
 
 
 def rename_run(run: Run, name: str) -> None:
-    """Give a run of the runs folder another name.
+    """Give a run of the runs folder another name; a text of its own is found there again.
 
     Raises
     ------
@@ -62,6 +63,11 @@ def rename_run(run: Run, name: str) -> None:
         run.folder.rename(folder)
     except OSError as err:
         raise _refused(folder, err) from err
+    own = run.settings.get("text")
+    if own is not None and Path(own).parent == run.folder:
+        config = json.loads((folder / CONFIG).read_bytes())
+        config["posviz"]["training"]["text"] = str(folder / Path(own).name)
+        write_whole(folder / CONFIG, json_bytes(config, indent=2))
 
 
 def delete_run(run: Run) -> None:

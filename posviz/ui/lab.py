@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from posviz.figures.picture import Picture
 
 EVERY = 0.7  # seconds between looks at a live run
+WATCHED = "film"  # the menu of runs to watch
 _JOB = "job"  # in the address, so that a refresh finds its run again
 _OWNER, _MINE, _LIVE, _REFUSED = "_owner", "_my_runs", "_live_curve", "_refused_run"
 _SHOWN = "_shown_job"  # the last job whose end was taken notice of
@@ -199,6 +200,13 @@ def mine() -> tuple[Run, ...]:
     shared = not access.local_paths or access.local_root is not None
     own = st.session_state.get(_MINE, set())
     return tuple(run for run in list_runs() if run.steps and (not shared or run.name in own))
+
+
+def renamed(old: str, new: str) -> None:
+    """Go on as before with a run that has another name now."""
+    _remember(new)
+    if st.session_state.get(WATCHED) == f"run:{old}":
+        st.session_state[WATCHED] = f"run:{new}"
 
 
 def _remember(name: str) -> None:

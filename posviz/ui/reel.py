@@ -1,4 +1,4 @@
-"""A training run after its end: its film, its numbers step by step, and the shelf of runs."""
+"""A training run after its end: its film, and its numbers step by step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import streamlit as st
 
 from posviz.analysis.film import frames
 from posviz.analysis.similarity import similarity
-from posviz.errors import TrainingError
 from posviz.figures.film import curve_film, curve_frame
 from posviz.figures.heatmap import heatmap
 from posviz.figures.steps import over_steps
@@ -19,9 +18,8 @@ from posviz.runfolder import runs_folder
 from posviz.sources.demos import DEMOS
 from posviz.training.positions import TABLE_KINDS
 from posviz.training.runs import Run, open_run
-from posviz.training.shelf import delete_run, zip_run
 from posviz.ui import figure, lab, page
-from posviz.ui.format import data_size, decimal, literal, percent
+from posviz.ui.format import decimal, literal, percent
 from posviz.ui.page import Number
 from posviz.ui.picker import TABLE
 
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
 
     from posviz.ui.opened import Opened
 
-WATCHED = "film"
 FIRST = "demo:gpt-mini"  # watched where the open table has no film
 ORDERED = 0.8  # mean centred cosine of neighbours from which a table is called a curve
 ALONG = {  # what is drawn over the steps: name, range, how it reads
@@ -79,15 +76,15 @@ def choose(found: Opened) -> Reel:
     refs = [f"run:{run.name}" for run in lab.mine()]
     refs += [f"demo:{folder.name}" for folder in sorted(DEMOS.iterdir(), reverse=True)]
     if finished := lab.just_ended():
-        session[WATCHED] = finished
-    if session.get(WATCHED, refs[0]) not in refs:
-        del session[WATCHED]
+        session[lab.WATCHED] = finished
+    if session.get(lab.WATCHED, refs[0]) not in refs:
+        del session[lab.WATCHED]
     own = found.ref.partition("@")[0]
     ref = st.selectbox(
         "Watch",
         refs,
         index=refs.index(own if own in refs else FIRST),
-        key=WATCHED,
+        key=lab.WATCHED,
         bind="query-params",
     )
     return _reel(ref, _stamp(ref))
@@ -97,20 +94,24 @@ def said(reel: Reel) -> tuple[str, str]:
     """What became of the table, and the numbers that say so."""
     kind = TABLE_KINDS.get(reel.run.settings.get("table", "learned"))
     first, last = reel.first, reel.last
+    fell = (first["loss"], last["loss"])
     if kind is not None and not kind.learned:
         headline = f"The rows never changed: {kind.label.lower()}."
     elif (last["adjacent_cosine_centred"] or 0.0) >= ORDERED:
         headline = "Random rows became an ordered curve."
-    elif None not in (fell := (first["loss"], last["loss"])) and fell[1] < fell[0] / 2:
+    elif None not in fell and fell[1] < fell[0] / 2:
         headline = "The model learned, and its table did not become an ordered curve."
     else:
         headline = "The table is not an ordered curve yet."
-    return headline, (
-        f"In {last['step']:,} steps the loss went from {decimal(first['loss'], digits=2)} to "
-        f"{decimal(last['loss'], digits=2)} nats, and the mean cosine of neighbours from "
-        f"{decimal(first['adjacent_cosine'], digits=2)} to "
-        f"{decimal(last['adjacent_cosine'], digits=2)}."
-    )
+    told = [f"In {last['step']:,} steps"]
+    if None not in fell:
+        went = f"{decimal(fell[0], digits=2)} to {decimal(fell[1], digits=2)} nats"
+        told += [f"the loss went from {went}, and"]
+    told += [
+        f"the mean cosine of neighbours went from {decimal(first['adjacent_cosine'], digits=2)} "
+        f"to {decimal(last['adjacent_cosine'], digits=2)}."
+    ]
+    return headline, " ".join(told)
 
 
 def numbers(reel: Reel) -> None:
@@ -215,38 +216,6 @@ def take_over(reel: Reel, at: int | None) -> None:
             args=(reel.run,),
             disabled=job is not None and job.alive,
         )
-
-
-def shelf() -> None:
-    """The runs of this visitor: what each is, to take home or to delete."""
-    job = lab.current()
-    for run in lab.mine():
-        what, zipped, gone = st.columns([6, 2, 2], vertical_alignment="center")
-        facts = [f"step {run.steps[-1]:,}", f"loss {decimal(run.metrics[-1]['loss'], digits=2)}"]
-        facts += [data_size(run.length)]
-        what.markdown(f"**{literal(run.name)}** · {' · '.join(facts)}")
-        zipped.download_button(
-            "Download", partial(zip_run, run), f"{run.name}.zip", key=f"zip-{run.name}",
-            on_click="ignore", width="stretch",
-        )  # fmt: skip
-        with gone.popover(
-            "Delete",
-            width="stretch",
-            disabled=job is not None and job.alive and job.out == run.folder,
-        ):
-            st.button(
-                f"Delete {run.name} for good",
-                key=f"delete-{run.name}",
-                on_click=_delete,
-                args=(run,),
-            )
-
-
-def _delete(run: Run) -> None:
-    try:
-        delete_run(run)
-    except TrainingError as error:
-        lab.refuse(str(error))
 
 
 def _folder(ref: str) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from posviz.errors import TrainingError
 from posviz.training.metrics import snapshot_metrics
 from posviz.training.recording import Recording
 from posviz.ui import lab
@@ -188,8 +189,70 @@ def test_the_shelf_deletes_and_a_shared_server_shows_nobody_elses(
     assert "**mine**" not in said(visit())
     monkeypatch.setenv("POSVIZ_LOCAL_PATHS", "on")
     app = visit()
-    assert "**mine**" in said(app)
+    assert "**mine** · recorded from a script · step 2 · loss 0.67" in said(app)
     app.button(key="delete-mine").click().run()
+    assert (home / "mine").exists(), "it asks once"
+    app.button(key="delete-mine-no").click().run()
+    app.button(key="delete-mine").click().run()
+    app.button(key="delete-mine-yes").click().run()
     assert not app.exception
     assert not (home / "mine").exists()
     assert "**mine**" not in said(app)
+
+
+def test_a_run_gets_another_name_and_stays_open_and_on_show(home: Path) -> None:
+    rng = np.random.default_rng(0)
+    recorded(home, "mine", rng.normal(size=(3, 6, 4)).astype(np.float32))
+    recorded(home, "other", rng.normal(size=(3, 6, 4)).astype(np.float32))
+    app = visit(table="run:mine@1")
+    app.text_input(key="name-mine").set_value("other").run()
+    (error,) = app.error
+    assert error.value.replace("\\", "") == ("There is a run other already. Choose another name.")
+    app.text_input(key="name-mine").set_value("first-try").run()
+    assert not app.exception
+    assert not app.error
+    assert app.selectbox(key="film").value == "run:first-try"
+    assert app.selectbox(key="table").value == "run:first-try@1"
+    assert {path.name for path in home.iterdir()} == {"first-try", "other"}
+
+
+def test_nobody_deletes_or_renames_a_run_that_another_visitor_trains(
+    home: Path, registry: Jobs
+) -> None:
+    first = visit(task="Copy from k back", size="Small")
+    first.number_input(key="steps-copy").set_value(20_000).run()
+    second = visit()
+    first.button(key="train").click().run()
+    (job,) = registry._jobs.values()
+    until(first, lambda: job.progress.get("step", 0) > 10)
+    second.run()
+    assert "**copy-1**" in said(second)
+    assert "It is being trained: stop it first" in said(second)
+    keys = {button.key for button in second.button} | {box.key for box in second.text_input}
+    assert not {"delete-copy-1", "name-copy-1"} & keys
+    # A page drawn before the run began still has the button: the registry refuses.
+    said_no = pytest.raises(TrainingError, match="is being trained, so it stays as it is")
+    with said_no, registry.apart(job.out):
+        pass
+
+
+def test_many_runs_stay_a_short_list(home: Path) -> None:
+    for number in range(11):
+        recorded(home, f"mine-{number}", np.ones((1, 2, 2), np.float32))
+    app = visit()
+    assert said(app).count("recorded from a script") == 8
+    app.toggle(key="older_runs").set_value(True).run()
+    assert said(app).count("recorded from a script") == 11
+
+
+def test_a_recorded_run_without_losses_is_shown(home: Path) -> None:
+    import posviz
+    from posviz import recorder
+
+    recorder._recorders.clear()
+    for step in range(3):
+        posviz.record({"wpe.weight": np.eye(6, 4) + step}, step, run="mine", every=1)
+    app = visit(table="run:mine")
+    assert not app.exception
+    assert not app.error
+    assert "the loss went" not in said(app)

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from posviz.errors import TrainingError
+from posviz.training.config import TrainConfig, default_config
+from posviz.training.engine import train
 from posviz.training.recording import Recording, write_whole
 from posviz.training.runs import Run, list_runs, open_run
 from posviz.training.shelf import delete_run, new_run_folder, rename_run, zip_run
@@ -30,6 +32,22 @@ def made(folder: Path) -> Run:
 
 def test_new_runs_count_up() -> None:
     assert [new_run_folder("copy").name for _ in range(3)] == ["copy-1", "copy-2", "copy-3"]
+
+
+def test_a_renamed_run_finds_its_own_text_again(home: Path) -> None:
+    text = home / "letters" / "text.txt"
+    text.parent.mkdir(parents=True)
+    text.write_text("a quick brown fox jumps over the lazy dog. " * 9)
+    config = default_config(
+        "char-lm", steps=2, n_positions=8, d_model=8, batch_size=2, text=str(text)
+    )
+    for _ in train(config, text.parent):
+        pass
+    rename_run(open_run("letters"), "poem")
+    settings = open_run("poem").settings
+    assert settings["text"] == str(home / "poem" / "text.txt")
+    longer = TrainConfig.from_dict({**settings, "steps": 4})
+    assert [now.step for now in train(longer, home / "poem", resume=True)][-1] == 4
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "a\\b", ".hidden", "a@3", "x" * 65, "a b"])
