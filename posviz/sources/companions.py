@@ -48,6 +48,9 @@ def left_out(names: Iterable[str], weights: Weights) -> dict[str, str]:
         where, base = posixpath.split(name)
         if name in weights.files or _KEPT.fullmatch(base):
             continue
+        own_index = weights.weight_map is not None and where == folder
+        if own_index and base.endswith(f"{posixpath.splitext(weights.files[0])[1]}.index.json"):
+            continue
         within = where.removeprefix(folder).strip("/").split("/")[0].lower()
         if _OF_TRAINING.fullmatch(base) and where == folder:
             out[name] = "belongs to the training at the old length"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from posviz.errors import SourceError
 from posviz.sources import layouts
@@ -27,15 +27,15 @@ _KIN = (  # words that name the same part in tensor names and in configs
 )
 
 
-def read_config(reader: Reader) -> dict[str, object]:
-    """A config.json, checked to be a JSON object.
+def read_config(reader: Reader, *, limit: int = _LIMIT) -> dict[str, Any]:
+    """A config.json, or another JSON file of at most `limit` bytes, checked to be an object.
 
     Raises
     ------
     SourceError
         Larger than any config, or not a JSON object.
     """
-    if reader.size > _LIMIT:
+    if reader.size > limit:
         raise SourceError(f"{reader.name} has {reader.size:,} bytes; a config.json is far smaller.")
     try:
         config = json.loads(reader.read_at(0, reader.size))

@@ -82,6 +82,42 @@ def as_rows(
     return core.reshape(how.n_rows, how.d_model)
 
 
+def as_stored(
+    rows: NDArray[np.float32], shape: tuple[int, ...], how: Axes, grid: tuple[int, int] | None
+) -> NDArray[np.float32] | None:
+    """Rows of positions in the axes of a stored array, the inverse of :func:`as_rows`.
+
+    Parameters
+    ----------
+    rows : array of shape (n_rows, d_model)
+        As many as there are to be, not as there were.
+    shape : tuple of int
+        As the array was stored; axes of length one are kept.
+    how : Axes
+    grid : (int, int) or None
+        Height and width of the new rows, where they have any.
+
+    Returns
+    -------
+    array or None
+        None for one table of a stack, and for patches stored window by window.
+    """
+    if how.parts > 1:
+        return None
+    core: tuple[int, ...] = rows.shape
+    if how.grid is not None:
+        core = (*(grid or how.grid), rows.shape[1])
+    values = rows.reshape(core)
+    if how.order == "channels":
+        values = np.moveaxis(values, -1, 0)
+    if len(values.shape) != len(shape):
+        if len(values.shape) != sum(length != 1 for length in shape):
+            return None  # windows of patches, whose axes say nothing of a new length
+        lengths = iter(values.shape)
+        values = values.reshape([1 if length == 1 else next(lengths) for length in shape])
+    return np.ascontiguousarray(values)
+
+
 def _channels_first(core: tuple[int, int, int], stored: str) -> bool:
     a, b, c = core
     if stored.lower().startswith("(1,d,h,w)"):

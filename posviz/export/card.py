@@ -1,0 +1,118 @@
+"""The model card's note of what was done to the position table, and the lines that repeat it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import posviz
+from posviz.interpolation import METHODS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from posviz.export.recipe import Recipe
+    from posviz.interpolation import Extended
+    from posviz.sources.bundle import Bundle
+
+HEADING = "## Another position table"
+
+
+def snippet(ref: str, recipe: Recipe, out: str, *, parameter: str | None = None,
+            architecture: str | None = None) -> str:  # fmt: skip
+    """The few lines of Python that write the same checkpoint and load it.
+
+    Parameters
+    ----------
+    ref : str
+        The reference of the source.
+    recipe : Recipe
+    out : str
+        Folder to write.
+    parameter : str or None
+        Which table, where it is not the one that opens.
+    architecture : str or None
+        Class of transformers that loads it, from config.json.
+    """
+    settings = dict(recipe.said())
+    if parameter is not None:
+        settings["parameter"] = parameter
+    arguments = ", ".join(f"{name}={value!r}" for name, value in settings.items())
+    loads = architecture or "AutoModel"
+    return (
+        f"from posviz.export.checkpoint import extend_checkpoint\n"
+        f"from transformers import {loads}\n"
+        f"\n"
+        f"extend_checkpoint({ref!r}, {out!r}, {arguments})\n"
+        f"model = {loads}.from_pretrained({out!r})\n"
+    )
+
+
+def architecture(bundle: Bundle) -> str | None:
+    """The class of transformers that config.json names, where it is a plain name."""
+    named = (bundle.checkpoint.config or {}).get("architectures")
+    first = named[0] if isinstance(named, list) and named else None
+    return first if isinstance(first, str) and first.isidentifier() else None
+
+
+def card(
+    bundle: Bundle,
+    recipe: Recipe,
+    extended: Extended,
+    changed: Iterable[str],
+    left_out: Iterable[str],
+    before: str,
+) -> str:
+    """The model card: what it said before, then what was done and how to do it again.
+
+    Parameters
+    ----------
+    before : str
+        The card of the source, empty where it has none.
+    """
+    checkpoint, table = bundle.checkpoint, extended.table
+    old = checkpoint.candidate(table.provenance.parameter)
+    method = METHODS[extended.method]
+    revision = f" at {checkpoint.revision}" if checkpoint.revision else ""
+    kept = f" Positions {_listed(extended.kept)} were put back unchanged." if extended.kept else ""
+    if table.n_positions == old.n_positions:
+        new_rows = "The table is as it was."
+    elif method.family == "append" and table.n_positions > old.n_positions:
+        new_rows = (
+            f"Positions 0 to {old.n_positions - 1:,} are as they were; the "
+            f"{table.n_positions - old.n_positions:,} after them were made by rule and never "
+            f"trained. Inputs up to {old.n_positions:,} tokens give the same outputs as before."
+        )
+    else:
+        new_rows = (
+            "Its rows were made by rule from the trained ones and never trained themselves, so "
+            "outputs differ from the original's at every length. Fine-tune before you rely on it."
+        )
+    lines = [
+        HEADING,
+        "",
+        f"posviz {posviz.__version__} gave `{table.provenance.parameter}` of `{checkpoint.ref}`"
+        f"{revision} {table.n_positions:,} positions in place of {old.n_positions:,}: "
+        f"{table.provenance.note}. {method.explanation}{kept}",
+        "",
+        new_rows,
+        "",
+        "Changed:",
+        "",
+        *(f"- {line}" for line in changed),
+    ]
+    gone = [f"- {line}" for line in left_out]
+    if gone:
+        lines += ["", "Left out:", "", *gone]
+    default = checkpoint.tables and checkpoint.tables[0].parameter == old.parameter
+    code = snippet(
+        checkpoint.ref, recipe, f"{checkpoint.name}-{table.n_positions}",
+        parameter=None if default else old.parameter, architecture=architecture(bundle),
+    )  # fmt: skip
+    lines += ["", "To do the same again:", "", "```python", code.rstrip("\n"), "```", ""]
+    head = f"{before.rstrip()}\n\n" if before.strip() else f"# {checkpoint.name}\n\n"
+    return head + "\n".join(lines)
+
+
+def _listed(positions: tuple[int, ...]) -> str:
+    shown = ", ".join(map(str, positions[:8]))
+    return shown if len(positions) <= 8 else f"{shown} and {len(positions) - 8} more"
