@@ -47,14 +47,7 @@ class Made:
     vocabulary_size: int
     n_positions: int
     n_segments: int
-
-
-def texts(made: Made, count: int = 9, seed: int = 4) -> tuple[list[int], list[int]]:
-    """Token numbers without padding, and segments: zeros, then ones where there are two."""
-    rng = np.random.default_rng(seed)
-    tokens = rng.integers(5, made.vocabulary_size, count).tolist()
-    second = min(made.n_segments, 2) - 1 if made.n_segments else 0
-    return tokens, [0] * (count // 2) + [second] * (count - count // 2)
+    rounding: float = 1e-9  # of scores; everything is computed in float64
 
 
 def shaken(model: nn.Module) -> nn.Module:
@@ -90,7 +83,7 @@ def _runner(
     """Run a model, watched: the input of module ``before``, the output of module ``after``."""
     model = model.double()
 
-    def run(tokens: list[int], segments: list[int], *, zero_tokens: bool = False) -> Seen:
+    def run(tokens: list[int], segments: list[int], *, silent: tuple[str, ...] = ()) -> Seen:
         seen: dict[str, np.ndarray] = {}
         modules = dict(model.named_modules())
         hooks = []
@@ -100,12 +93,9 @@ def _runner(
             hooks.append(modules[after].register_forward_hook(_keep(seen, "normed")))
         with pytest.MonkeyPatch.context() as patch, torch.no_grad():
             softmax = Softmax(patch)
-            tables = [m.weight for m in modules.values() if isinstance(m, nn.Embedding)]
-            if zero_tokens:  # all but the position table: what is read from position alone
-                keep = max((t for t in tables), key=lambda t: _is_position(model, t))
-                for table in tables:
-                    if table is not keep:
-                        patch.setattr(table, "data", torch.zeros_like(table.data))
+            for name, weight in model.named_parameters():
+                if any(_is_part(name, part) for part in silent):
+                    patch.setattr(weight, "data", torch.zeros_like(weight.data))
             model(**arguments(torch.tensor([tokens]), torch.tensor([segments])))
         for hook in hooks:
             hook.remove()
@@ -124,9 +114,20 @@ def _keep(seen: dict[str, np.ndarray], name: str) -> Callable[..., None]:
     return hook
 
 
-def _is_position(model: nn.Module, weight: torch.Tensor) -> bool:
-    name = next(name for name, found in model.named_parameters() if found is weight)
-    return any(part in name for part in ("wpe", "position"))
+def _is_part(name: str, part: str) -> bool:
+    """Whether a parameter is a table other than that of positions, or the end of a block's half."""
+    if part == "tokens":
+        return any(word in name for word in ("wte", "token", "word_embeddings"))
+    ends = (
+        "c_proj",
+        "attention.output.dense",
+        "output.dense",
+        "out_lin",
+        "lin2",
+        "out_proj",
+        "fc2",
+    )
+    return any(f"{end}." in name for end in ends)
 
 
 def _tokens_only(tokens: torch.Tensor, segments: torch.Tensor) -> dict[str, torch.Tensor]:
@@ -266,7 +267,9 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Made]:
             return opened(real)
         model, before, after, arguments, segments = _transformers(kind)
         shaken(model).save_pretrained(folder)
-        return Made(str(folder), _runner(model, before, after, arguments), V, L, segments)
+        rounding = 1e-5 if kind == "gpt_neo" else 1e-9  # its attention goes back to float32
+        run = _runner(model, before, after, arguments)
+        return Made(str(folder), run, V, L, segments, rounding)
 
     def get(kind: str) -> Made:
         if kind not in made:
