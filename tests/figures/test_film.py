@@ -22,6 +22,7 @@ def test_the_film_holds_the_chosen_columns_of_every_frame(components: tuple[int,
         "labels": ("a", "b", "c"),
         "lengths": [5, 5, 9],
         "axes": len(components),
+        "together": "",
     }
     flat = np.frombuffer(picture.payload, dtype="<f4").reshape(-1, len(components))
     np.testing.assert_allclose(flat, np.concatenate(shown)[:, components], rtol=1e-6)
