@@ -51,7 +51,7 @@ def test_j02_npy_of_python_objects_is_refused_without_unpickling(refused):
         (header("{'descr': '<f4', 'fortran_order': False, 'shape': (-2, 4), }", bytes(64)),
          "its shape is (-2, 4)"),
         (header("{'descr': '<f4', 'fortran_order': False, 'shape': (4, 4), }", bytes(65)),
-         "1 bytes follow its array"),
+         "1 byte too many at its end"),
         (header("{'descr': '<f4', 'fortran_order': False, 'shape': (4, 4), }", bytes(60)),
          "incomplete"),
         (header("{'descr': '<f4', 'fortran_order': False, 'shape': (True, 4), }", bytes(16)),

@@ -116,7 +116,7 @@ def test_l07_cut_files_say_how_much_is_missing(refused, length, sentence):
     [
         ({"a": entry(), "b": entry(span=(64, 192))}, 192, "b overlaps another tensor"),
         ({"a": entry(), "b": entry(span=(192, 320))}, 320, "b leaves a hole before it"),
-        ({"a": entry()}, 130, "2 bytes follow its last tensor"),
+        ({"a": entry()}, 130, "2 bytes too many at its end"),
         ({"a": entry(shape=(-8, -4))}, 128, "the shape of a is [-8, -4]"),
         ({"a": entry(shape=(8.0, 4))}, 128, "the shape of a is [8.0, 4]"),
         ({"a": entry(shape=(True, 32))}, 128, "the shape of a is [True, 32]"),

@@ -10,7 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from posviz.sources.formats import foreign
-from posviz.sources.formats.tensors import Entry, TensorFile
+from posviz.sources.formats.tensors import (
+    MAX_TENSORS,
+    Entry,
+    TensorFile,
+    check_entry,
+    damaged,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,8 +63,17 @@ def open_tensors(reader: Reader) -> TensorFile:
     foreign.refuse_pointers(reader, head)
     for known in FORMATS.values():
         if known.sniff(head, name):
-            return known.open(reader)
+            return _checked(reader, known.open(reader))
     raise foreign.refusal(reader, head)
+
+
+def _checked(reader: Reader, file: TensorFile) -> TensorFile:
+    """The file, if what it lists can be told to a person and held in memory."""
+    if len(file.entries) > MAX_TENSORS:
+        raise damaged(reader.name, f"it lists {len(file.entries):,} tensors")
+    for entry in file.entries:
+        check_entry(entry)
+    return file
 
 
 def _safetensors(reader: Reader) -> TensorFile:
@@ -110,18 +125,14 @@ def _text(reader: Reader) -> TensorFile:
 
 
 _TORCH = (".bin", ".pt", ".pth", ".ckpt")
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")  # an archive with members, and one without
 
+# Those with a signature first: a length that happens to be spelled "{" makes no safetensors file.
 FORMATS: dict[str, Format] = {
-    "safetensors": Format(
-        "safetensors",
-        (".safetensors",),
-        lambda head, name: head[8:9] == b"{" or name.endswith(".safetensors"),
-        _safetensors,
-    ),
     "pytorch-zip": Format(
         "PyTorch",
         _TORCH,
-        lambda head, name: head.startswith(b"PK") and not name.endswith((".npz", ".keras")),
+        lambda head, name: head.startswith(_ZIP) and not name.endswith((".npz", ".keras")),
         _pytorch_zip,
     ),
     "pytorch-legacy": Format(
@@ -134,7 +145,7 @@ FORMATS: dict[str, Format] = {
     "npz": Format(
         "NumPy archive",
         (".npz",),
-        lambda head, name: head.startswith(b"PK") and name.endswith(".npz"),
+        lambda head, name: head.startswith(_ZIP) and name.endswith(".npz"),
         _npz,
     ),
     "gguf": Format("GGUF", (".gguf",), lambda head, name: head.startswith(b"GGUF"), _gguf),
@@ -142,14 +153,22 @@ FORMATS: dict[str, Format] = {
         "HDF5 weights",
         (".h5", ".hdf5", ".weights.h5", ".keras"),
         lambda head, name: head.startswith(
-            b"PK" if name.endswith(".keras") else b"\x89HDF\r\n\x1a\n"
+            _ZIP if name.endswith(".keras") else b"\x89HDF\r\n\x1a\n"
         ),
         _hdf5,
+    ),
+    "safetensors": Format(
+        "safetensors",
+        (".safetensors",),
+        lambda head, name: head[4:9] == b"\0\0\0\0{" or name.endswith(".safetensors"),
+        _safetensors,
     ),
     "text": Format(
         "Table as text",
         (".tsv", ".csv"),
-        lambda head, name: name.endswith((".tsv", ".csv")) and b"\x00" not in head,
+        lambda head, name: (
+            name.endswith((".tsv", ".csv")) and (b"\x00" not in head or head.startswith(_UTF_16))
+        ),
         _text,
     ),
 }

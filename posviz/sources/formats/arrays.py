@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import io
-import tokenize
+import re
 import zlib
 from math import prod
 from typing import TYPE_CHECKING
@@ -13,43 +12,67 @@ import numpy as np
 from posviz.errors import SourceError
 from posviz.sources.formats import zips
 from posviz.sources.formats.dtypes import from_numpy
-from posviz.sources.formats.tensors import Entry, TensorFile, damaged
+from posviz.sources.formats.tensors import (
+    Entry,
+    TensorFile,
+    brief,
+    check_entry,
+    check_name,
+    counted,
+    damaged,
+    excerpt,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from posviz.sources.readers import Reader
 
-_HEADER = 16 << 10  # NumPy's own limit is 10,000 characters
+_HEADER = 16 << 10  # bytes; NumPy writes 128
 _MOST_UNPACKED = 64 << 20  # bytes a packed member may take without a look at its ratio
 _MOST_RATIO = 50  # weights hardly shrink; a bomb shrinks a thousandfold
+_MOST_ARRAYS = 20_000  # each costs a read of its own
+
+_MAGIC = b"\x93NUMPY"
+_DESCR = re.compile(r"""['"]descr['"]\s*:\s*(?:['"]([^'"]{1,40})['"]|[\[(])""")
+_ORDER = re.compile(r"""['"]fortran_order['"]\s*:\s*(True|False)""")
+_SHAPE = re.compile(r"""['"]shape['"]\s*:\s*\(([^()]{0,2000})\)""")
+_TYPE = re.compile(r"[<>=|]?(?:[biufcSUVmM]\d{0,9}(?:\[\d{0,4}\w{1,7}\])?|\?)", re.ASCII)
+
+
+class _ObjectsError(Exception):
+    """An array of Python objects, or of records: text says which."""
 
 
 class _Header:
-    """What the first bytes of a .npy say: stored type, shape, order, where the numbers start."""
+    """What the first bytes of a .npy say: stored type, shape, order, where the numbers start.
+
+    The three values are looked for one by one: the text is a Python expression, and is never
+    handed to Python.
+    """
 
     def __init__(self, name: str, head: bytes) -> None:
-        stream = io.BytesIO(head)
-        try:
-            major, _ = np.lib.format.read_magic(stream)
-            read = (
-                np.lib.format.read_array_header_1_0
-                if major == 1
-                else np.lib.format.read_array_header_2_0
-            )
-            shape, fortran, dtype = read(stream)
-        except (ValueError, SyntaxError, RecursionError, TypeError, tokenize.TokenError) as err:
-            raise damaged(name, "its .npy header cannot be read") from err
-        if dtype.hasobject:
-            raise SourceError(
-                f"{name} holds Python objects, which are never unpickled. Save the numbers as a "
-                f"float array."
-            )
-        self.dtype, self.start, self.fortran = dtype, stream.tell(), fortran
-        if any(type(length) is not int or length < 0 for length in shape):
-            raise damaged(name, f"its shape is {shape}")
-        self.shape: tuple[int, ...] = tuple(shape)
-        self.nbytes = prod(self.shape) * dtype.itemsize
+        width = {1: 2, 2: 4, 3: 4}.get(head[6] if len(head) > 6 else 0)
+        if not head.startswith(_MAGIC) or width is None:
+            raise damaged(name, "its .npy header cannot be read")
+        length = int.from_bytes(head[8 : 8 + width], "little")
+        self.start = 8 + width + length
+        text = head[8 + width : self.start].decode(
+            "utf-8" if head[6] == 3 else "latin-1", "replace"
+        )
+        descr, order, shape = (key.search(text) for key in (_DESCR, _ORDER, _SHAPE))
+        if self.start > len(head) or descr is None or order is None or shape is None:
+            raise damaged(name, "its .npy header cannot be read")
+        self.dtype = _dtype(name, descr[1])
+        self.fortran = order[1] == "True"
+        lengths = [part.strip().removesuffix("L") for part in shape[1].split(",")]
+        if lengths[-1] == "":
+            lengths.pop()
+        if not all(re.fullmatch(r"\d{1,18}", part, re.ASCII) for part in lengths):
+            raise damaged(name, f"its shape is {brief(f'({shape[1]})')}")
+        self.shape = tuple(map(int, lengths))
+        check_entry(Entry("array", self.shape, None, None, name))
+        self.nbytes = prod(self.shape) * self.dtype.itemsize
 
     def array(self, name: str, raw: bytes) -> NDArray[np.float32]:
         if self.dtype.kind not in "fiub":
@@ -62,6 +85,21 @@ class _Header:
         return values.reshape(self.shape)
 
 
+def _dtype(name: str, descr: str | None) -> np.dtype[np.generic]:
+    if descr is None:
+        raise _ObjectsError("holds records, no plain real numbers. Save one array of floats")
+    if re.fullmatch(r"[|<>=]?O\d*", descr):
+        raise _ObjectsError(
+            "holds Python objects, which are never unpickled. Save the numbers as a float array"
+        )
+    try:
+        if _TYPE.fullmatch(descr):
+            return np.dtype(descr)
+    except (TypeError, ValueError):
+        pass
+    raise damaged(name, f"its numbers are of the unknown type {excerpt(descr)}")
+
+
 def open_npy(reader: Reader) -> TensorFile:
     """The one array of a .npy file.
 
@@ -70,7 +108,10 @@ def open_npy(reader: Reader) -> TensorFile:
     SourceError
         Damaged, cut, or an array of Python objects.
     """
-    header = _Header(reader.name, reader.read_at(0, min(reader.size, _HEADER)))
+    try:
+        header = _Header(reader.name, reader.read_at(0, min(reader.size, _HEADER)))
+    except _ObjectsError as err:
+        raise SourceError(f"{reader.name} {err}.") from err
     if reader.size < header.start + header.nbytes:
         raise SourceError(
             f"{reader.name} is incomplete: {reader.size:,} of {header.start + header.nbytes:,} "
@@ -78,7 +119,7 @@ def open_npy(reader: Reader) -> TensorFile:
         )
     if reader.size > header.start + header.nbytes:
         extra = reader.size - header.start - header.nbytes
-        raise damaged(reader.name, f"{extra:,} bytes follow its array")
+        raise damaged(reader.name, f"{counted(extra, 'byte')} too many at its end")
     entry = Entry("array", header.shape, from_numpy(header.dtype), header.nbytes, reader.name)
 
     def read_entry(_: Entry) -> NDArray[np.float32]:
@@ -102,11 +143,20 @@ def open_npz(reader: Reader) -> TensorFile:
     }
     if not members:
         raise SourceError(f"{reader.name} is a .npz archive without arrays. Save it again.")
-    headers, entries = {}, []
+    if len(members) > _MOST_ARRAYS:
+        raise damaged(reader.name, f"it holds {len(members):,} arrays")
+    headers, entries, objects = {}, [], []
     for name, member in members.items():
-        header = _Header(f"{name} in {reader.name}", _unpack(reader, name, member, _HEADER))
+        check_name(reader.name, name)
+        try:
+            header = _Header(
+                f"{brief(name)} in {reader.name}", _unpack(reader, name, member, _HEADER)
+            )
+        except _ObjectsError as err:
+            objects.append(f"{brief(name)} in {reader.name} {err}.")
+            continue
         if header.start + header.nbytes != member.size:
-            raise damaged(reader.name, f"{name} is not as long as its shape says")
+            raise damaged(reader.name, f"{brief(name)} is not as long as its shape says")
         headers[name] = header
         entries.append(
             Entry(name, header.shape, from_numpy(header.dtype), header.nbytes, reader.name)
@@ -117,11 +167,16 @@ def open_npz(reader: Reader) -> TensorFile:
         raw = _unpack(reader, entry.name, members[entry.name], members[entry.name].size)
         return header.array(entry.name, raw[header.start :])
 
-    return TensorFile("npz", tuple(entries), read_entry, bare=len(entries) == 1)
+    if objects and not entries:
+        raise SourceError(objects[0])
+    left = f" So do {len(objects) - 1:,} more." if len(objects) > 1 else ""
+    said = (f"{objects[0]}{left}",) if objects else ()
+    return TensorFile("npz", tuple(entries), read_entry, warnings=said, bare=len(entries) == 1)
 
 
 def _unpack(reader: Reader, name: str, member: zips.Member, length: int) -> bytes:
     """The first `length` bytes of a member."""
+    name = brief(name)
     length = min(length, member.size)
     if member.encrypted or member.method not in (zips.STORED, zips.DEFLATED):
         raise SourceError(

@@ -6,13 +6,23 @@ because the same check must hold for a header that came over the network.
 
 from __future__ import annotations
 
-import json
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from posviz.errors import SourceError
+from posviz.sources.formats import jsons
 from posviz.sources.formats.dtypes import BITS, decode, decode_span
-from posviz.sources.formats.tensors import Entry, TensorFile, damaged
+from posviz.sources.formats.tensors import (
+    MAX_AXES,
+    MAX_TENSORS,
+    Entry,
+    TensorFile,
+    brief,
+    check_name,
+    counted,
+    damaged,
+    excerpt,
+)
 from posviz.sources.readers import pieces
 
 if TYPE_CHECKING:
@@ -25,8 +35,9 @@ if TYPE_CHECKING:
 
 _LOCAL_LIMIT = 100_000_000  # the limit of the format's own library
 _REMOTE_LIMIT = 25_000_000
-_MOST_TENSORS = 100_000  # the largest released models have fewer in all their files together
+_MARKS = 8  # commas and braces of a header entry with four axes
 _INT = {int}
+_FARTHEST = 1 << 80  # a byte that no file reaches
 
 
 def open_safetensors(reader: Reader) -> TensorFile:
@@ -43,6 +54,7 @@ def open_safetensors(reader: Reader) -> TensorFile:
     spans: dict[str, tuple[int, int]] = {}
     entries = []
     for tensor, fields in header.items():
+        check_name(name, tensor)
         dtype, shape, begin, end = _fields(name, tensor, fields)
         spans[tensor] = (begin, end)
         entries.append(Entry(tensor, shape, dtype, end - begin, name))
@@ -102,17 +114,18 @@ def _header(reader: Reader) -> tuple[dict[str, Any], int]:
         )
     raw = reader.read_at(8, length)
     announced = raw.count(b'"data_offsets"')
-    if announced > _MOST_TENSORS:
+    if announced > MAX_TENSORS:
         raise SourceError(
-            f"{name} announces {announced:,} tensors; at most {_MOST_TENSORS:,} are read. Save "
+            f"{name} announces {announced:,} tensors; at most {MAX_TENSORS:,} are read. Save "
             f"the position table alone in a file of its own."
         )
+    most = jsons.MOST_MARKS + _MARKS * announced
     try:
-        header = json.loads(raw, object_pairs_hook=_once, parse_constant=_no_constant)
+        header = jsons.parse(
+            raw, name, what="its header", most_marks=most, pairs_hook=_once, strict=True
+        )
     except _RepeatedNameError as err:
-        raise damaged(name, f"its header names {err} twice") from err
-    except (ValueError, RecursionError) as err:
-        raise damaged(name, "its header is not valid JSON") from err
+        raise damaged(name, f"its header names {brief(str(err))} twice") from err
     if not isinstance(header, dict):
         raise damaged(name, "its header is not a JSON object")
     return header, 8 + length
@@ -130,10 +143,6 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-def _no_constant(text: str) -> None:
-    raise ValueError(f"{text} is not JSON")
-
-
 def _metadata(name: str, found: object) -> dict[str, str]:
     if found is None:  # some writers leave the note out or store null
         return {}
@@ -142,8 +151,8 @@ def _metadata(name: str, found: object) -> dict[str, str]:
     for key, value in found.items():
         if not isinstance(value, str):
             raise SourceError(
-                f"{name}: the metadata value {key!r} must be text; it is {value!r}. The tensors "
-                f"may be sound: save the file again with text metadata."
+                f"{name}: the metadata value {excerpt(key)} must be text; it is {excerpt(value)}. "
+                f"The tensors may be sound: save the file again with text metadata."
             )
     return found
 
@@ -154,8 +163,10 @@ def _fields(name: str, tensor: str, fields: Any) -> tuple[str, tuple[int, ...], 
         dtype, shape, (begin, end) = fields["dtype"], fields["shape"], fields["data_offsets"]
         if (
             isinstance(shape, list)
+            and len(shape) <= MAX_AXES
             and {*map(type, shape), type(begin), type(end)} == _INT
             and min(begin, *shape, end) >= 0
+            and end < _FARTHEST
             and prod(shape) * BITS[dtype] == 8 * (end - begin)
         ):
             return dtype, tuple(shape), begin, end
@@ -167,16 +178,19 @@ def _fields(name: str, tensor: str, fields: Any) -> tuple[str, tuple[int, ...], 
 def _fault(name: str, tensor: str, fields: object) -> SourceError:
     """What is wrong with a header entry that is not sound."""
     if not isinstance(fields, dict):
-        return damaged(name, f"the header entry of {tensor} is not a JSON object")
+        return damaged(name, f"the header entry of {brief(tensor)} is not a JSON object")
     dtype, shape, span = fields.get("dtype"), fields.get("shape"), fields.get("data_offsets")
+    tensor = brief(tensor)
     if not isinstance(dtype, str) or dtype not in BITS:
-        return SourceError(f"{name}: {tensor} has the unknown type {dtype!r}. Save it as F32.")
+        return SourceError(
+            f"{name}: {tensor} has the unknown type {excerpt(dtype)}. Save it as F32."
+        )
     if not _are_counts(shape):
-        return damaged(name, f"the shape of {tensor} is {shape!r}")
-    if not _are_counts(span) or len(span) != 2 or span[0] > span[1]:
-        return damaged(name, f"the byte range of {tensor} is {span!r}")
+        return damaged(name, f"the shape of {tensor} is {excerpt(shape)}")
+    if not _are_counts(span) or len(span) != 2 or not span[0] <= span[1] < _FARTHEST:
+        return damaged(name, f"the byte range of {tensor} is {excerpt(span)}")
     length = span[1] - span[0]
-    return damaged(name, f"{tensor} is {dtype} of shape {shape}, not {length:,} bytes")
+    return damaged(name, f"{tensor} is {dtype} of shape {excerpt(shape)}, not {length:,} bytes")
 
 
 def _are_counts(value: object) -> TypeGuard[list[int]]:
@@ -190,7 +204,7 @@ def _check_cover(reader: Reader, spans: dict[str, tuple[int, int]], start: int) 
     for tensor, (begin, end) in sorted(spans.items(), key=lambda item: item[1]):
         if begin != reached:
             fault = "overlaps another tensor" if begin < reached else "leaves a hole before it"
-            raise damaged(name, f"{tensor} {fault}")
+            raise damaged(name, f"{brief(tensor)} {fault}")
         reached = end
     if start + reached > reader.size:
         raise SourceError(
@@ -199,4 +213,4 @@ def _check_cover(reader: Reader, spans: dict[str, tuple[int, int]], start: int) 
         )
     if start + reached < reader.size:
         extra = reader.size - start - reached
-        raise damaged(name, f"{extra:,} bytes follow its last tensor")
+        raise damaged(name, f"{counted(extra, 'byte')} too many at its end")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import reprlib
 from dataclasses import dataclass, field
+from math import prod
 from typing import TYPE_CHECKING
 
 from posviz.errors import SourceError
@@ -12,6 +14,16 @@ if TYPE_CHECKING:
 
     import numpy as np
     from numpy.typing import NDArray
+
+MAX_TENSORS = 100_000  # the largest released models have fewer in all their files together
+MAX_NAME = 1_000  # characters; real names stay far below 300
+MAX_AXES = 32
+_MAX_ELEMENTS = 1 << 56  # beyond any disk, and what NumPy can still count in bytes
+_SHOWN = 120  # characters of a foreign name that a sentence repeats
+
+_excerpt = reprlib.Repr()
+_excerpt.maxstring = _excerpt.maxother = _excerpt.maxlong = 60
+_excerpt.maxlist = _excerpt.maxtuple = 8
 
 
 @dataclass(frozen=True)
@@ -94,3 +106,43 @@ def shape_text(shape: tuple[int, ...]) -> str:
 def damaged(name: str, what: str) -> SourceError:
     """The one sentence for a file whose own directory does not add up."""
     return SourceError(f"{name} is damaged: {what}. Download or save the file again.")
+
+
+def brief(text: str) -> str:
+    """A name or word out of a file as a sentence may repeat it: short, and only what prints."""
+    if len(text) > _SHOWN:
+        text = f"{text[: _SHOWN // 2]}…{text[-_SHOWN // 4 :]}"
+    return text if text.isprintable() else text.encode("unicode_escape").decode("ascii")
+
+
+def excerpt(value: object) -> str:
+    """Any value out of a file as a sentence may repeat it, spelled as in Python."""
+    return brief(_excerpt.repr(value))
+
+
+def check_name(file: str, name: str) -> None:
+    """Refuse a tensor's name that is no name: endless, or made of what does not print.
+
+    Raises
+    ------
+    SourceError
+    """
+    if len(name) > MAX_NAME:
+        raise damaged(file, f"it names a tensor with {len(name):,} characters ({brief(name)})")
+    if not name.isprintable():
+        raise damaged(file, f"the name of a tensor holds control characters ({brief(name)})")
+
+
+def check_entry(entry: Entry) -> None:
+    """Refuse a tensor whose name or shape no reader could follow, whatever the format.
+
+    Raises
+    ------
+    SourceError
+    """
+    check_name(entry.file, entry.name)
+    shape = entry.shape or ()
+    if len(shape) > MAX_AXES:
+        raise damaged(entry.file, f"{brief(entry.name)} has {len(shape):,} axes")
+    if prod(max(length, 1) for length in shape) > _MAX_ELEMENTS:
+        raise damaged(entry.file, f"no disk could hold the shape of {brief(entry.name)}")

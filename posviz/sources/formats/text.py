@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import codecs
 import re
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from posviz.errors import SourceError
-from posviz.sources.formats.tensors import Entry, TensorFile
+from posviz.sources.formats.tensors import Entry, TensorFile, counted, excerpt
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -16,11 +18,18 @@ if TYPE_CHECKING:
     from posviz.sources.readers import Reader
 
 _LIMIT = 256 << 20
+_PIECE = 1 << 20
+_MOST_VALUES = 1 << 16  # of a line: no model is wider
+_MOST_LINES = 1 << 18
+_LONGEST_LINE = 4 << 20  # characters
 _SHOWN = 40  # characters of a word that an error repeats
+_BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+
+Split = Callable[[str], list[str]]
 
 
 def open_text(reader: Reader) -> TensorFile:
-    """The table in a text file.
+    """The table in a text file, in UTF-8 or what spreadsheets call Unicode text (UTF-16).
 
     Raises
     ------
@@ -32,26 +41,71 @@ def open_text(reader: Reader) -> TensorFile:
             f"{reader.name} has {reader.size:,} bytes of text; at most {_LIMIT:,} are read. Save "
             f"the table as .npy."
         )
-    try:
-        text = reader.read_at(0, reader.size).decode("utf-8-sig")
-    except UnicodeDecodeError as err:
-        raise SourceError(f"{reader.name} is no text in UTF-8. Save the table as .npy.") from err
-    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
-    if not lines:
-        raise SourceError(f"{reader.name} holds no lines with numbers.")
-    split = _splitter(lines[0][1])
-    width = len(split(lines[0][1]))
-    rows = np.empty((len(lines), width), np.float32)
-    for row, (number, line) in enumerate(lines):
-        cells = split(line)
-        if len(cells) != width:
+    split: Split | None = None
+    rows: list[NDArray[np.float32]] = []
+    for number, line in _lines(reader):
+        if number > _MOST_LINES:
             raise SourceError(
-                f"{reader.name}, line {number}: {len(cells)} values, while the first line has "
-                f"{width}. Every line must hold one position with the same number of values."
+                f"{reader.name} has more than {_MOST_LINES:,} lines; no position table is as long. "
+                f"Every line holds the values of one position."
             )
-        rows[row] = _numbers(reader.name, number, cells)
-    entry = Entry("table", rows.shape, "F32", rows.nbytes, reader.name)
-    return TensorFile("text", (entry,), lambda _: rows, bare=True)
+        if not line or line.isspace():
+            continue
+        if split is None:
+            split = _splitter(line)
+        rows.append(_row(reader.name, number, line, split, len(rows[0]) if rows else None))
+    if not rows:
+        raise SourceError(f"{reader.name} holds no lines with numbers.")
+    table = np.stack(rows)
+    entry = Entry("table", table.shape, "F32", table.nbytes, reader.name)
+    return TensorFile("text", (entry,), lambda _: table, bare=True)
+
+
+def _lines(reader: Reader) -> Iterator[tuple[int, str]]:
+    """Lines by number, from 1; never more than one of them, and one piece, in memory."""
+    head = reader.read_at(0, min(reader.size, 4))
+    coding = next((name for bom, name in _BOMS.items() if head.startswith(bom)), "utf-8")
+    decoder = codecs.getincrementaldecoder(coding)()
+    left, number = "", 0
+    for start in range(0, reader.size, _PIECE):
+        raw = reader.read_at(start, min(_PIECE, reader.size - start))
+        try:
+            left += decoder.decode(raw, final=start + _PIECE >= reader.size)
+        except UnicodeDecodeError as err:
+            raise _no_text(reader.name) from err
+        if "\x00" in left:
+            raise _no_text(reader.name)
+        *whole, left = re.split(r"\r\n|\n|\r(?!\Z)", left)
+        for line in whole:
+            number += 1
+            yield number, line
+        if len(left) > _LONGEST_LINE:
+            raise SourceError(
+                f"{reader.name}, line {number + 1} has more than {_LONGEST_LINE:,} characters; no "
+                f"position table is as wide. Every line holds the values of one position."
+            )
+    yield number + 1, left.rstrip("\r")
+
+
+def _no_text(name: str) -> SourceError:
+    return SourceError(
+        f"{name} is no text in UTF-8, nor UTF-16 with its mark. Save the table as .npy."
+    )
+
+
+def _row(file: str, number: int, line: str, split: Split, width: int | None) -> NDArray[np.float32]:
+    cells = split(line)
+    if width is None and len(cells) > _MOST_VALUES:
+        raise SourceError(
+            f"{file}, line {number}: {len(cells):,} values; a position has at most "
+            f"{_MOST_VALUES:,} dimensions. Every line holds the values of one position."
+        )
+    if width is not None and len(cells) != width:
+        raise SourceError(
+            f"{file}, line {number}: {counted(len(cells), 'value')}, while the first line has "
+            f"{width:,}. Every line must hold one position with the same number of values."
+        )
+    return _numbers(file, number, cells)
 
 
 def _numbers(name: str, line: int, cells: list[str]) -> NDArray[np.float32]:
@@ -60,10 +114,12 @@ def _numbers(name: str, line: int, cells: list[str]) -> NDArray[np.float32]:
             return np.array(cells, dtype=np.float64).astype(np.float32)
     except ValueError as err:
         column = next(index for index, cell in enumerate(cells, 1) if not _is_number(cell))
-        shown = cells[column - 1].strip()[:_SHOWN]
+        cell = cells[column - 1].strip()[:_SHOWN]
+        hint = "Leave out headings and labels; every line holds the values of one position."
+        if re.fullmatch(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?", cell):
+            hint = "Write decimals with a point."
         raise SourceError(
-            f"{name}, line {line}, column {column}: {shown!r} is no number. Leave out headings "
-            f"and labels; every line holds the values of one position."
+            f"{name}, line {line}, column {column}: {excerpt(cell)} is no number. {hint}"
         ) from err
 
 
@@ -75,14 +131,8 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _splitter(line: str) -> _Split:
+def _splitter(line: str) -> Split:
     for mark in ("\t", ";", ","):
         if mark in line:
-            return lambda text: text.rstrip(mark + "\r\n").split(mark)
-    return lambda text: re.split(r"\s+", text.strip())
-
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    _Split = Callable[[str], list[str]]
+            return lambda text: text.rstrip(mark).split(mark)
+    return lambda text: text.split()

@@ -1,0 +1,66 @@
+"""JSON out of a checkpoint: text that is small, and stays small once it is read."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from posviz.sources.formats.tensors import damaged
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MOST_MARKS = 250_000
+_MOST_DIGITS = 18  # what a count may have; longer numbers are read as floats
+
+
+def parse(
+    raw: bytes,
+    name: str,
+    *,
+    what: str = "it",
+    most_marks: int = MOST_MARKS,
+    pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None,
+    strict: bool = False,
+) -> Any:
+    """The value of a JSON text.
+
+    Parameters
+    ----------
+    raw : bytes
+    name : str
+        The file, for messages.
+    what : str
+        What of the file is read, as a sentence begins with it.
+    most_marks : int
+        Commas and opening braces there may be: three bytes of text can cost eighty of memory.
+    pairs_hook : function or None
+        As json's ``object_pairs_hook``.
+    strict : bool
+        Whether NaN and Infinity, which are no JSON, are refused.
+
+    Raises
+    ------
+    SourceError
+        Not JSON, or larger in memory than anything of its kind.
+    """
+    marks = raw.count(b",") + raw.count(b"{") + raw.count(b"[")
+    if marks > most_marks:
+        raise damaged(name, f"{what} holds some {marks:,} values, more than any model has")
+    try:
+        return json.loads(
+            raw,
+            object_pairs_hook=pairs_hook,
+            parse_constant=_no_constant if strict else None,
+            parse_int=None if strict else _whole,
+        )
+    except (ValueError, RecursionError) as err:
+        raise damaged(name, f"{what} is not valid JSON") from err
+
+
+def _no_constant(text: str) -> None:
+    raise ValueError(f"{text} is not JSON")
+
+
+def _whole(digits: str) -> int | float:
+    return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
