@@ -37,6 +37,8 @@ class Raster:
     palette : key of PALETTES
     hover : str
         What a cell says under the cursor; may use ``{row}``, ``{col}`` and ``{value}``.
+    row_names, col_names : tuple of str
+        What rows and columns are called there, one for each; their numbers without.
     """
 
     values: NDArray[np.uint8]
@@ -49,6 +51,8 @@ class Raster:
     first_col: int = 0
     palette: str = "diverging"
     hover: str = "{row}, {col}: {value}"
+    row_names: tuple[str, ...] = ()
+    col_names: tuple[str, ...] = ()
 
     @cached_property
     def header(self) -> dict[str, Any]:
@@ -66,6 +70,8 @@ class Raster:
             "firstCol": self.first_col,
             "palette": PALETTES[self.palette],
             "hover": self.hover,
+            "rowNames": self.row_names,
+            "colNames": self.col_names,
         }
 
 
@@ -79,16 +85,24 @@ class Film:
         The points of positions 0 … n - 1, in two or three axes; n may differ.
     labels : tuple of str
         What each frame is.
+    together : str
+        Films of one page with the same word here, not empty, show the same moment.
     """
 
     frames: tuple[NDArray[np.float32], ...]
     labels: tuple[str, ...]
+    together: str = ""
 
     @cached_property
     def header(self) -> dict[str, Any]:
         """Everything but the points, as the component reads it."""
         lengths = [len(frame) for frame in self.frames]
-        return {"labels": self.labels, "lengths": lengths, "axes": self.frames[0].shape[1]}
+        return {
+            "labels": self.labels,
+            "lengths": lengths,
+            "axes": self.frames[0].shape[1],
+            "together": self.together,
+        }
 
 
 @dataclass(frozen=True, eq=False)

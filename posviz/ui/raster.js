@@ -87,12 +87,13 @@ class Raster {
 
   // What a cell says. The painted value has 255 steps, so no more digits than that are told.
   words([row, col]) {
-    const { cols, step: size, firstRow, firstCol, low, high, hover } = this.header;
+    const { cols, step: size, firstRow, firstCol, low, high, hover, rowNames, colNames } = this.header;
     const code = this.cells[Math.floor((row - firstRow) / size) * cols + Math.floor((col - firstCol) / size)];
     const step = (high - low) / 254;
     const digits = step > 0 ? Math.min(6, Math.max(0, Math.floor(-Math.log10(step)))) : 3;
     const value = code === NO_VALUE ? "no value" : (low + (code - 1) * step).toFixed(digits).replace("-", "−");
-    return hover.replace("{row}", row).replace("{col}", col).replace("{value}", value);
+    const words = { row: rowNames[row - firstRow] ?? row, col: colNames[col - firstCol] ?? col, value };
+    return hover.replace(/\{(row|col|value)\}/g, (_, name) => words[name]);
   }
 
   // The picture as Plotly's own layout image, for exports: a canvas is not part of those.
