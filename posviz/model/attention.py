@@ -204,20 +204,27 @@ class Split:
         A part that is the same for all that a token sees changes nothing, since the softmax takes
         it away. A part may be below 0 where it works against the rest. None where nothing varies.
         """
-        total = self._about_row_means(self.total)
+        total = self.varying(self.total)
         spread = float((total * total).sum())
         if spread <= 0:
             return None
         return {
-            name: float((self._about_row_means(part) * total).sum() / spread)
+            name: float((self.varying(part) * total).sum() / spread)
             for name, part in self.parts.items()
         }
 
-    def _about_row_means(self, matrix: Float64) -> Float64:
-        seen = np.tri(len(matrix)) if self.causal else np.ones_like(matrix)
+    def varying(self, matrix: Float64) -> Float64:
+        """A part about the mean of each row, which is all the softmax sees; 0 where unseen."""
+        seen = self.seen
         mean = (matrix * seen).sum(axis=1, keepdims=True) / seen.sum(axis=1, keepdims=True)
         about: Float64 = (matrix - mean) * seen
         return about
+
+    @property
+    def seen(self) -> NDArray[np.bool_]:
+        """Which tokens each token sees, (T, T)."""
+        shape = self.total.shape
+        return np.tri(*shape) > 0 if self.causal else np.ones(shape, dtype=np.bool_)
 
 
 def split_scores(text: Parts, head: Head, *, causal: bool) -> Split:

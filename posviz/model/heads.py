@@ -111,36 +111,40 @@ class HeadProfile:
 
     Parameters
     ----------
-    head : Head
-    pattern : array of shape (n, n)
-        Its attention from position alone.
+    layer, number : int
     offsets : Offsets
-        Of the pattern: mean attention by j - i.
-    toeplitz : float or None
-        Of the scores: how far they depend on j - i alone.
-    concentration : float
-        In [0, 1]; heads are sorted by it.
-    null : float
+        Mean attention by j - i.
+    null_offsets : Offsets
         The same with random rows of the same lengths as positions.
+    toeplitz, null_toeplitz : float or None
+        How far the scores depend on j - i alone.
+    concentration, null_concentration : float
+        In [0, 1]; heads are sorted by it.
     kind : key of KINDS
     """
 
-    head: Head
-    pattern: NDArray[np.float32]
+    layer: int
+    number: int
     offsets: Offsets
+    null_offsets: Offsets
     toeplitz: float | None
+    null_toeplitz: float | None
     concentration: float
-    null: float
+    null_concentration: float
     kind: str
 
     @property
+    def label(self) -> str:
+        """The kind in words; a head of one distance says which."""
+        if self.kind != "fixed":
+            return KINDS[self.kind].label
+        offset = _best(self.offsets)
+        return f"{abs(offset)} {'back' if offset < 0 else 'ahead'}"
+
+    @property
     def name(self) -> str:
-        """Such as ``head 3 · previous token``; a head of one distance says which."""
-        label = KINDS[self.kind].label
-        if self.kind == "fixed":
-            offset = _best(self.offsets)
-            label = f"{abs(offset)} {'back' if offset < 0 else 'ahead'}"
-        return f"head {self.head.number} · {label}"
+        """Such as ``head 3 · previous token``."""
+        return f"head {self.number} · {self.label}"
 
 
 def profile_heads(weights: Weights, layer: int) -> list[HeadProfile]:
@@ -158,33 +162,42 @@ def profile_heads(weights: Weights, layer: int) -> list[HeadProfile]:
     """
     heads = weights.heads(layer)
     rows = weights.table.weights[:MOST_POSITIONS]
-    inputs = position_inputs(weights, layer, rows)
     random = NULLS["gaussian"].make(rows, np.random.default_rng(0))
-    null_inputs = position_inputs(weights, layer, random)
-    found = [profile_head(head, inputs, null_inputs, causal=weights.is_causal) for head in heads]
+    inputs, null_inputs = (position_inputs(weights, layer, given) for given in (rows, random))
+    found = [_profile(head, inputs, null_inputs, causal=weights.is_causal) for head in heads]
     return sorted(found, key=lambda profile: -profile.concentration)
 
 
-def profile_head(head: Head, inputs: Float64, null_inputs: Float64, *, causal: bool) -> HeadProfile:
-    """One head from position alone.
+def head_pattern(weights: Weights, layer: int, number: int) -> Float64:
+    """One head's attention from position alone, (n, n); only its own weights are read.
 
     Parameters
     ----------
-    head : Head
-    inputs, null_inputs : arrays of shape (n, d_model)
-        From :func:`posviz.model.attention.position_inputs`, of the model's rows and of random ones.
-    causal : bool
+    weights : Weights
+    layer, number : int
+
+    Raises
+    ------
+    ModelError
+        There is no such head, or its attention is not read.
     """
-    scores = position_scores(inputs, head)
-    pattern = attention(scores, causal=causal)
-    null = attention(position_scores(null_inputs, head), causal=causal)
+    head = weights.head(layer, number)
+    inputs = position_inputs(weights, layer, weights.table.weights[:MOST_POSITIONS])
+    return attention(position_scores(inputs, head), causal=weights.is_causal)
+
+
+def _profile(head: Head, inputs: Float64, null_inputs: Float64, *, causal: bool) -> HeadProfile:
+    scores, null_scores = (position_scores(given, head) for given in (inputs, null_inputs))
+    pattern, null = (attention(given, causal=causal) for given in (scores, null_scores))
     offsets = by_offset(pattern, causal=causal)
     return HeadProfile(
-        head=head,
-        pattern=pattern.astype(np.float32),
+        layer=head.layer,
+        number=head.number,
         offsets=offsets,
+        null_offsets=by_offset(null, causal=causal),
         toeplitz=by_offset(scores, causal=causal).explained,
+        null_toeplitz=by_offset(null_scores, causal=causal).explained,
         concentration=concentration(pattern, causal=causal),
-        null=concentration(null, causal=causal),
+        null_concentration=concentration(null, causal=causal),
         kind=next(key for key, kind in KINDS.items() if kind.holds(offsets, pattern)),
     )

@@ -7,26 +7,22 @@ attention the layer or the head that is looked at.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from posviz import sources
 from posviz.errors import ModelError
-from posviz.model.layouts import BLOCK, Layout, find_layout
-from posviz.model.places import folder_of
+from posviz.model.layouts import BLOCK, Layout
 from posviz.sources import configs
-from posviz.sources.local import open_folder
-from posviz.sources.opening import Origin
 from posviz.sources.parts import gather
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from posviz.sources import Access, Checkpoint
+    from posviz.sources import Checkpoint
     from posviz.table import PositionTable
 
 Float32 = NDArray[np.float32]
@@ -125,12 +121,12 @@ class Weights:
     @property
     def is_causal(self) -> bool:
         """Whether a position sees only itself and earlier ones."""
-        return self.layout.causal or self._setting("is_decoder") is True
+        return self.layout.causal or self.setting("is_decoder") is True
 
     @property
     def n_tokens(self) -> int:
         """How many rows the token table has."""
-        return int((self._shape(self.layout.tokens) or (0,))[0])
+        return int((self.shape_of(self.layout.tokens) or (0,))[0])
 
     @property
     def token_bytes(self) -> int:
@@ -140,7 +136,7 @@ class Weights:
     @property
     def n_segments(self) -> int:
         """How many segments the model tells apart; 0 where it adds none."""
-        shape = self._shape(self.layout.segments) if self.layout.segments else None
+        shape = self.shape_of(self.layout.segments) if self.layout.segments else None
         return shape[0] if shape else 0
 
     def token_rows(self, tokens: ArrayLike) -> Float32:
@@ -227,9 +223,9 @@ class Weights:
 
     def _scale(self, layer: int) -> float:
         scale = 1 / sqrt(self.d_model // self.n_heads)
-        if not self.layout.scaled or self._setting("scale_attn_weights") is False:
+        if not self.layout.scaled or self.setting("scale_attn_weights") is False:
             scale = 1.0
-        by_layer = self._setting("scale_attn_by_inverse_layer_idx") is True
+        by_layer = self.setting("scale_attn_by_inverse_layer_idx") is True
         return scale / (layer + 1) if by_layer else scale
 
     def _projection(
@@ -277,7 +273,7 @@ class Weights:
             (
                 float(value)
                 for key in self.layout.epsilon
-                if isinstance(value := self._setting(key), int | float)
+                if isinstance(value := self.setting(key), int | float)
             ),
             self.layout.usual_epsilon,
         )
@@ -289,82 +285,12 @@ class Weights:
     def _has(self, name: str) -> bool:
         return any(entry.name == name for entry in self.checkpoint.entries)
 
-    def _shape(self, name: str) -> tuple[int, ...] | None:
+    def shape_of(self, name: str) -> tuple[int, ...] | None:
+        """Stored shape of one of the layout's weights; None where the file lacks it."""
         full = self._name(name)
         return self.checkpoint.entry(full).shape if self._has(full) else None
 
-    def _setting(self, key: str) -> object:
+    def setting(self, key: str) -> object:
+        """A value of the config that governs these weights; None without."""
         chain = configs.chain(self.checkpoint.config, self._name(self.layout.positions))
         return configs.value(chain, key)
-
-
-def open_weights(
-    ref: str, *, parameter: str | None = None, access: Access | None = None
-) -> Weights:
-    """The weights of the model that a reference names, none of them read yet but its table.
-
-    Parameters
-    ----------
-    ref, parameter, access
-        As of :func:`posviz.load`; ``run:NAME`` opens the model of a run as it is at its end.
-
-    Raises
-    ------
-    ModelError
-        The reference is a table without a model, or its architecture is not known here.
-    SourceError
-        It cannot be opened.
-    """
-    checkpoint = _checkpoint(ref, access)
-    table = checkpoint.table(parameter)
-    named = table.provenance.parameter or ""
-    chain = configs.chain(checkpoint.config, named)
-    names = {entry.name for entry in checkpoint.entries}
-    types = [found for config in chain if (found := configs.model_type(config))]
-    layout, prefix = find_layout(named, names, types, checkpoint.name)
-    weights = Weights(checkpoint, table, layout, prefix)
-    tokens = weights._shape(layout.tokens)
-    if tokens is None or len(tokens) != 2 or tokens[1] != table.d_model:
-        wide = "another width" if tokens is None else f"rows of {tokens[-1]:,} numbers"
-        raise ModelError(
-            f"{checkpoint.name}: its token table has {wide} and its position table rows of "
-            f"{table.d_model:,}; the model changes one of them before it adds them, which is not "
-            f"followed here. Open a model whose tables have one width."
-        )
-    n_heads = configs.count(chain, *layout.heads)
-    n_layers = 0
-    while layout.query and f"{prefix}{layout.query}.weight".replace(BLOCK, str(n_layers)) in names:
-        n_layers += 1
-    refusal = _no_attention(weights, n_heads)
-    if refusal or n_heads is None:
-        return replace(weights, no_attention=refusal)
-    return replace(weights, n_heads=n_heads, n_layers=n_layers)
-
-
-def _no_attention(weights: Weights, n_heads: int | None) -> str:
-    """Why the attention of a model is not read; empty where it is."""
-    name, layout = weights.checkpoint.name, weights.layout
-    rest = "The sum and the subspaces are shown all the same."
-    if layout.query is None:
-        return f"{name}: how its attention is stored is not known here. {rest}"
-    if n_heads is None or weights.d_model % n_heads:
-        return (
-            f"{name} does not say how many attention heads it has ({' or '.join(layout.heads)} in "
-            f"config.json). Put its config.json beside the weights. {rest}"
-        )
-    kind = weights._setting("position_embedding_type")
-    if kind not in (None, "absolute"):
-        return (
-            f"{name} also adds positions inside its attention ({kind}), which is not split here. "
-            f"{rest}"
-        )
-    return ""
-
-
-def _checkpoint(ref: str, access: Access | None) -> Checkpoint:
-    kind, _, name = ref.partition(":")
-    if kind == "run":
-        return open_folder(folder_of(ref, access), Origin(ref, "run", name))
-    if kind in ("sinusoidal", "random", "upload"):
-        folder_of(ref, access)  # says why there is no model
-    return sources.open(ref, access=access)

@@ -17,7 +17,7 @@ from posviz.model.attention import (
     split_scores,
 )
 from posviz.model.embedding import parts
-from posviz.model.weights import open_weights
+from posviz.model.opening import open_weights
 
 
 def typed(made, count=9, seed=4):

@@ -9,7 +9,7 @@ import pytest
 
 from posviz.errors import ModelError, PosvizError
 from posviz.model.embedding import angles, cosines, parts, swapped
-from posviz.model.weights import open_weights
+from posviz.model.opening import open_weights
 
 
 def typed(made, count=9, seed=4):

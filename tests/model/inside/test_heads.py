@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from posviz.model.attention import by_offset, concentration
-from posviz.model.heads import KINDS, profile_heads
-from posviz.model.weights import open_weights
+from posviz.model.heads import KINDS, head_pattern, profile_heads
+from posviz.model.opening import open_weights
 
 N = 64
 
@@ -54,23 +54,25 @@ def test_a_short_even_head_is_not_local():
 def test_heads_come_most_concentrated_first(made):
     weights = open_weights(made.ref)
     found = profile_heads(weights, 0)
-    assert sorted(profile.head.number for profile in found) == list(range(weights.n_heads))
+    assert sorted(profile.number for profile in found) == list(range(weights.n_heads))
     values = [profile.concentration for profile in found]
     assert values == sorted(values, reverse=True)
     for profile in found:
-        again = concentration(profile.pattern.astype(float), causal=weights.is_causal)
-        assert again == pytest.approx(profile.concentration, abs=1e-5)  # kept in float32
-        assert 0 <= profile.null <= 1
+        pattern = head_pattern(weights, 0, profile.number)
+        again = concentration(pattern, causal=weights.is_causal)
+        assert again == pytest.approx(profile.concentration, abs=1e-9)
+        assert profile.offsets.at(0) == pytest.approx(np.trace(pattern) / len(pattern))
+        assert 0 <= profile.null_concentration <= 1
         assert profile.kind in KINDS
 
 
 def test_the_real_minilm_has_a_previous_token_head_in_its_first_layer(make):
     found = profile_heads(open_weights(make("minilm").ref), 0)
     best = found[0]
-    assert (best.head.number, best.name) == (2, "head 2 · previous token")
+    assert (best.number, best.name) == (2, "head 2 · previous token")
     assert best.offsets.at(-1) > 0.98
     # Random rows as positions: no distance gets more than by chance, though some get a lot.
-    assert best.null < best.concentration
+    assert best.null_concentration < best.concentration
 
 
 def test_chains_that_repeat_their_letter_make_local_heads(make):
@@ -80,4 +82,4 @@ def test_chains_that_repeat_their_letter_make_local_heads(make):
         assert {profile.kind for profile in found} == {"local"}
         for profile in found:
             assert profile.toeplitz > 0.9
-            assert profile.concentration > profile.null
+            assert profile.concentration > profile.null_concentration

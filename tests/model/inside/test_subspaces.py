@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from posviz.model import weights as weights_module
+from posviz.model.opening import open_weights
 from posviz.model.subspaces import DRAWS, subspaces
-from posviz.model.weights import open_weights
 
 D = 64
 CONFIG = {"model_type": "gpt2", "n_head": 4, "n_embd": D, "n_positions": 40}

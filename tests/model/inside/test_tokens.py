@@ -11,8 +11,8 @@ import pytest
 
 from posviz.errors import ModelError
 from posviz.model.embedding import parts
+from posviz.model.opening import open_weights
 from posviz.model.tokens import MOST_TEXT, open_tokenizer
-from posviz.model.weights import open_weights
 
 SENTENCES = [("The cat chased the dog.", ""), ("Ünïcode — naïve 汉字!", ""), ("One.", "And two.")]
 

@@ -1,0 +1,90 @@
+"""From a reference to the weights of its model, its architecture recognised, nothing read yet."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from posviz import sources
+from posviz.errors import ModelError
+from posviz.model.layouts import BLOCK, find_layout
+from posviz.model.places import folder_of
+from posviz.model.weights import Weights
+from posviz.sources import configs
+from posviz.sources.local import open_folder
+from posviz.sources.opening import Origin
+
+if TYPE_CHECKING:
+    from posviz.sources import Access, Checkpoint
+
+
+def open_weights(
+    ref: str, *, parameter: str | None = None, access: Access | None = None
+) -> Weights:
+    """The weights of the model that a reference names, none of them read yet but its table.
+
+    Parameters
+    ----------
+    ref, parameter, access
+        As of :func:`posviz.load`; ``run:NAME`` opens the model of a run as it is at its end.
+
+    Raises
+    ------
+    ModelError
+        The reference is a table without a model, or its architecture is not known here.
+    SourceError
+        It cannot be opened.
+    """
+    checkpoint = _checkpoint(ref, access)
+    table = checkpoint.table(parameter)
+    named = table.provenance.parameter or ""
+    chain = configs.chain(checkpoint.config, named)
+    names = {entry.name for entry in checkpoint.entries}
+    types = [found for config in chain if (found := configs.model_type(config))]
+    layout, prefix = find_layout(named, names, types, checkpoint.name)
+    weights = Weights(checkpoint, table, layout, prefix)
+    tokens = weights.shape_of(layout.tokens)
+    if tokens is None or len(tokens) != 2 or tokens[1] != table.d_model:
+        wide = "another width" if tokens is None else f"rows of {tokens[-1]:,} numbers"
+        raise ModelError(
+            f"{checkpoint.name}: its token table has {wide} and its position table rows of "
+            f"{table.d_model:,}; the model changes one of them before it adds them, which is not "
+            f"followed here. Open a model whose tables have one width."
+        )
+    n_heads = configs.count(chain, *layout.heads)
+    n_layers = 0
+    while layout.query and f"{prefix}{layout.query}.weight".replace(BLOCK, str(n_layers)) in names:
+        n_layers += 1
+    refusal = _no_attention(weights, n_heads)
+    if refusal or n_heads is None:
+        return replace(weights, no_attention=refusal)
+    return replace(weights, n_heads=n_heads, n_layers=n_layers)
+
+
+def _no_attention(weights: Weights, n_heads: int | None) -> str:
+    """Why the attention of a model is not read; empty where it is."""
+    name, layout = weights.checkpoint.name, weights.layout
+    rest = "The sum and the subspaces are shown all the same."
+    if layout.query is None:
+        return f"{name}: how its attention is stored is not known here. {rest}"
+    if n_heads is None or weights.d_model % n_heads:
+        return (
+            f"{name} does not say how many attention heads it has ({' or '.join(layout.heads)} in "
+            f"config.json). Put its config.json beside the weights. {rest}"
+        )
+    kind = weights.setting("position_embedding_type")
+    if kind not in (None, "absolute"):
+        return (
+            f"{name} also adds positions inside its attention ({kind}), which is not split here. "
+            f"{rest}"
+        )
+    return ""
+
+
+def _checkpoint(ref: str, access: Access | None) -> Checkpoint:
+    kind, _, name = ref.partition(":")
+    if kind == "run":
+        return open_folder(folder_of(ref, access), Origin(ref, "run", name))
+    if kind in ("sinusoidal", "random", "upload"):
+        folder_of(ref, access)  # says why there is no model
+    return sources.open(ref, access=access)
