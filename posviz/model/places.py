@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from posviz.errors import ModelError
-from posviz.runfolder import MODEL, SNAPSHOTS, runs_folder, snapshot_name
+from posviz.runfolder import MODEL, SNAPSHOTS, VOCABULARY, runs_folder, snapshot_name
 from posviz.sources import PRESETS, Access
 from posviz.sources.access import safe_join
 from posviz.sources.demos import DEMOS, names
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 
 def folder_of(ref: str, access: Access | None = None) -> Path:
@@ -52,6 +53,35 @@ def folder_of(ref: str, access: Access | None = None) -> Path:
         )
     safe_join(folder, "config.json")
     return folder
+
+
+def is_ours(folder: Path, config: Mapping[str, Any]) -> bool:
+    """Whether this project trained the model: then it runs without transformers, and at once."""
+    own = config.get("posviz")
+    return isinstance(own, dict) and "training" in own and (folder / VOCABULARY).is_file()
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A settings file of a model folder.
+
+    Raises
+    ------
+    ModelError
+        It is not there or is no table of names and values.
+    """
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError) as err:
+        raise ModelError(
+            f"{path.parent.name} has no readable {path.name}, and a model cannot be built without "
+            f"one. Open the folder of a whole model."
+        ) from err
+    if not isinstance(content, dict):
+        raise ModelError(
+            f"{path.name} of {path.parent.name} is expected to be a table of names and values. "
+            f"Open the folder of a whole model."
+        )
+    return content
 
 
 def _cached(ref: str, access: Access) -> Path:

@@ -6,7 +6,6 @@ half the time; every other folder through transformers (:mod:`posviz.model.pretr
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from posviz.errors import ModelError, TrainingError
+from posviz.model.places import folder_of, is_ours, read_json
 from posviz.runfolder import MODEL, VOCABULARY
 from posviz.training.config import TrainConfig
 from posviz.training.tasks import IGNORED
@@ -234,12 +234,9 @@ def open_model(ref: str, *, access: Access | None = None) -> Model:
     SourceError
         It cannot be opened at all.
     """
-    from posviz.model.places import folder_of
-
     folder = folder_of(ref, access)
-    config = _json(folder / "config.json")
-    settings = config.get("posviz")
-    if isinstance(settings, dict) and "training" in settings and (folder / VOCABULARY).is_file():
+    config = read_json(folder / "config.json")
+    if is_ours(folder, config):
         return _ours(ref, folder, config, access)
     from posviz.model.pretrained import open_pretrained
 
@@ -260,7 +257,7 @@ def _ours(ref: str, folder: Path, config: Mapping[str, Any], access: Access | No
         network = from_config(config)
         fill(network, tensors)
         training = TrainConfig.from_dict(config["posviz"]["training"])
-        numbers = _json(folder / VOCABULARY)
+        numbers = read_json(folder / VOCABULARY)
         vocabulary = Vocabulary(tuple(sorted(numbers, key=numbers.__getitem__)))
     except (OSError, SafetensorError, KeyError, TypeError, RuntimeError, TrainingError) as err:
         raise ModelError(
@@ -290,19 +287,3 @@ def _ours(ref: str, folder: Path, config: Mapping[str, Any], access: Access | No
         training=training,
         vocabulary=vocabulary,
     )
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_bytes())
-    except (OSError, ValueError) as err:
-        raise ModelError(
-            f"{path.parent.name} has no readable {path.name}, and a model cannot be built without "
-            f"one. Open the folder of a whole model."
-        ) from err
-    if not isinstance(content, dict):
-        raise ModelError(
-            f"{path.name} of {path.parent.name} is expected to be a table of names and values. "
-            f"Open the folder of a whole model."
-        )
-    return content

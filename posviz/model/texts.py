@@ -41,12 +41,16 @@ class Sequences:
         The right symbol at each place, or IGNORED where none is scored.
     said : str
         What text, how many tokens, which seed.
+    opening, closing : int
+        Special symbols that stand before and after the text of each sequence.
     """
 
     tokens: NDArray[np.int64]
     segments: NDArray[np.int64]
     targets: NDArray[np.int64]
     said: str
+    opening: int = 0
+    closing: int = 0
 
     @property
     def length(self) -> int:
@@ -170,7 +174,8 @@ def _of_a_text(model: Model, text: str | None, length: int, count: int, seed: in
         targets[:, within][hidden] = windows[hidden]
         tokens[:, within][hidden] = symbols.mask
         said = f"{said}, {HIDDEN:.0%} of the tokens hidden".replace("%", " %")
-    return Sequences(tokens, np.zeros_like(tokens), targets, said)
+    ends = len(symbols.before), len(symbols.after)
+    return Sequences(tokens, np.zeros_like(tokens), targets, said, *ends)
 
 
 @dataclass(frozen=True)

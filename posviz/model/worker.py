@@ -1,0 +1,118 @@
+"""A measurement in its own process: ``python -m posviz.model.worker``.
+
+The parent writes one line of JSON to standard input, ``{"order": …, "access": …, "fetch": …}``,
+and keeps it open; when it closes, the process ends. Each line of JSON on standard output has an
+``event``: ``fetching`` with ``bytes`` and ``of``, ``opening``, those of
+:mod:`posviz.model.transport`, then ``done`` or ``failed`` with a ``message``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from posviz.errors import PosvizError
+from posviz.sources import Access
+
+_EVERY = 0.5  # seconds between two looks at a download
+
+
+def _say(event: str, **values: Any) -> None:
+    sys.stdout.write(json.dumps({"event": event, **values}) + "\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    """Measure as the parent asks, and say how it goes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is for the parent
+    if hasattr(os, "nice"):
+        os.nice(10)  # the pages stay quick
+    order = json.loads(sys.stdin.readline())
+
+    def watch() -> None:
+        # The bare descriptor: a thread inside sys.stdin's lock would break the interpreter's exit.
+        while os.read(0, 1024):
+            pass
+        os._exit(0)  # nothing is written to disk, so nothing is lost
+
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        _measure(order)
+        _say("done")
+    except PosvizError as err:
+        _say("failed", message=str(err))
+    except MemoryError:
+        _say("failed", message=_NO_ROOM)
+    except BrokenPipeError:  # the parent is gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _measure(asked: dict[str, Any]) -> None:
+    access = access_of(asked["access"])
+    if asked["fetch"]:
+        _fetch(asked["order"]["ref"], access)
+    _say("opening")
+    from posviz.model.measuring import Order, measure
+    from posviz.model.runner import open_model
+    from posviz.model.transport import packed
+
+    order = Order(**{**asked["order"], "methods": tuple(asked["order"]["methods"])})
+    for event in measure(open_model(order.ref, access=access), order):
+        _say(**packed(event))
+
+
+def _fetch(ref: str, access: Access) -> None:
+    """Download a whole Hub model, telling how much of it has come."""
+    from huggingface_hub import constants
+
+    from posviz.sources.snapshot import download, download_size
+
+    name, size = download_size(ref, access)
+    blobs = Path(constants.HF_HUB_CACHE) / f"models--{name.replace('/', '--')}" / "blobs"
+    ended = threading.Event()
+
+    def look() -> None:
+        while not ended.wait(_EVERY):
+            files = blobs.iterdir() if blobs.is_dir() else ()
+            _say("fetching", bytes=min(sum(map(_size, files)), size), of=size)
+
+    looking = threading.Thread(target=look, daemon=True)
+    looking.start()
+    try:
+        download(ref, access)
+    finally:
+        ended.set()
+        looking.join()
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:  # moved to its final name a moment ago
+        return 0
+
+
+def packed_access(access: Access) -> dict[str, Any]:
+    """An :class:`Access` as plain values."""
+    paths = {name: value and str(value) for name, value in vars(access).items()}
+    return vars(access) | {name: paths[name] for name in ("local_root", "cache")}
+
+
+def access_of(values: dict[str, Any]) -> Access:
+    """The inverse of :func:`packed_access`."""
+    paths = {n: Path(values[n]) if values[n] else None for n in ("local_root", "cache")}
+    return Access(**{**values, **paths})
+
+
+_NO_ROOM = (
+    "This machine has too little memory for the model at this length. Choose a shorter length, or "
+    "fewer sequences."
+)
+
+if __name__ == "__main__":
+    main()
