@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from posviz.ui import lab, page, reel, shelf, trainer
+from posviz.ui import lab, page, reel, screen, shelf, trainer
 
 VIEWS = {"film": "Film", "steps": "Step by step"}
 
@@ -15,22 +15,25 @@ if live:
     page.answer("Training.", "The curve, the loss and the map of pairs move together.")
     lab.watch(job)
 else:
-    left, right = st.columns([3, 2], vertical_alignment="bottom")
+    left, middle, right = st.columns([3, 3, 2], vertical_alignment="bottom")
     with left:
         shown = reel.choose(found)
+    with middle:
+        other = reel.choose_beside(shown)
     view = right.segmented_control(
         "Show", list(VIEWS), default="film", required=True, format_func=VIEWS.get,
         key="reel", bind="query-params",
     )  # fmt: skip
     page.answer(*reel.said(shown))
-    reel.numbers(shown)
+    reel.numbers(shown, other)
     step = None
     if view == "film":
-        reel.watch(shown)
+        screen.watch(shown, other)
     else:
-        step = reel.step_by_step(shown)
-    reel.along(shown, at=step)
-    reel.provenance(shown, found, at=step)
+        step = screen.step_by_step(shown, other)
+    screen.along(shown, other, at=step)
+    screen.provenance(shown, other, found, at=step)
     reel.take_over(shown, step)
+    reel.follow(shown, other)
 with page.section("Runs"):
     shelf.shelf()

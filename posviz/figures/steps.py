@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +14,24 @@ from posviz.figures.theme import LIGHT, blank
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike
+    import plotly.graph_objects as go
+    from numpy.typing import ArrayLike, NDArray
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A second run, drawn on the same axes as the first.
+
+    Parameters
+    ----------
+    steps, values : arrays of shape (n,)
+        As those of the first.
+    name : str
+    """
+
+    steps: ArrayLike
+    values: ArrayLike | Sequence[float | None]
+    name: str
 
 
 def over_steps(
@@ -23,6 +41,7 @@ def over_steps(
     quantity: str,
     level: tuple[float, str] | None = None,
     behind: Sequence[tuple[int, float]] = (),
+    beside: Beside | None = None,
     at: int | None = None,
     limits: tuple[float, float] | None = None,
     last: int | None = None,
@@ -42,6 +61,8 @@ def over_steps(
         A value to hold the line against, and its name, such as what chance would give.
     behind : sequence of (step, value)
         A restless line drawn faintly behind, such as the loss of each batch.
+    beside : Beside, optional
+        Another run, on the same axes; then each line ends in its name.
     at : int, optional
         A step to mark: the one that is on show beside.
     limits : (float, float), optional
@@ -51,10 +72,12 @@ def over_steps(
     name : str
         What run it is, for the text alternative.
     """
-    x, y = np.asarray(steps, dtype=np.float64), gaps(np.array(values, dtype=np.float64))
+    x, y = _line(steps, values)
     restless = np.array(behind, dtype=np.float64).reshape(-1, 2)
-    end = float(max(last or 0, x.max(initial=1), restless[:, 0].max(initial=1)))
-    drawn = [y, restless[:, 1], np.array([level[0]] if level else [])]
+    x2, y2 = (np.array(()), np.array(())) if beside is None else _line(beside.steps, beside.values)
+    ends = [line.max(initial=1) for line in (x, x2, restless[:, 0])]
+    end = float(max(last or 0, *ends))
+    drawn = [y, y2, restless[:, 1], np.array([level[0]] if level else [])]
     figure = blank(
         margin={"l": 8, "r": 16, "t": 12, "b": 8},
         xaxis={"title": {"text": "step"}, "range": [-0.02 * end, 1.02 * end]},
@@ -72,7 +95,14 @@ def over_steps(
         add_nulls(figure, np.array([0.0, end]), {level[1]: [level[0]] * 2}, at=1.0)
         figure.layout.annotations[-1].update(xanchor="right")
     hover = f"step %{{x}}<br>{quantity} %{{y:.3f}}<extra></extra>"
+    if beside is not None:
+        figure.add_scatter(
+            x=x2, y=y2, mode="lines", name=beside.name, hoverinfo="skip",
+            line={"color": LIGHT.positive, "width": 2},
+        )  # fmt: skip
     add_line(figure, x, y, hover=hover, name=name)
+    if beside is not None:
+        _names(figure, (x, y, name, LIGHT.accent), (x2, y2, beside.name, LIGHT.positive))
     shown = np.flatnonzero(x == at)
     if shown.size and np.isfinite(y[shown[0]]):
         row = shown[0]
@@ -85,7 +115,32 @@ def over_steps(
             figure, x[row], y[row], f"{y[row]:.3f}", colour=LIGHT.ink,
             xanchor="right" if left else "left", xshift=-8 if left else 8, yshift=10,
         )  # fmt: skip
-    return Picture(figure, _alt(x, y, quantity, name, level))
+    alt = _alt(x, y, quantity, name, level)
+    if beside is not None:
+        alt = f"{alt} {_alt(x2, y2, quantity, beside.name, None)}"
+    return Picture(figure, alt)
+
+
+def _line(
+    steps: ArrayLike, values: ArrayLike | Sequence[float | None]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    return np.asarray(steps, dtype=np.float64), gaps(np.array(values, dtype=np.float64))
+
+
+def _names(
+    figure: go.Figure, *lines: tuple[NDArray[np.float64], NDArray[np.float64], str, str]
+) -> None:
+    """Each line's name at its end: the higher above its line, the lower below if there is room."""
+    ends = []
+    for x, y, name, colour in lines:
+        known = np.flatnonzero(np.isfinite(y))
+        if known.size:
+            ends.append((float(y[known[-1]]), float(x[known[-1]]), name, colour))
+    low, high = figure.layout.yaxis.range
+    for place, (y_end, x_end, name, colour) in enumerate(sorted(ends, reverse=True)):
+        below = place > 0 and y_end - low > 0.15 * (high - low)
+        shift = -12 if below else 12
+        label(figure, x_end, y_end, name, colour=colour, xanchor="right", yshift=shift)
 
 
 def _alt(

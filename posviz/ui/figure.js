@@ -188,7 +188,7 @@ class View {
 
   close() {
     this.closed = true;
-    this.film.pause();
+    this.film.close();
     this.observer.disconnect();
     if (this.plot._fullLayout) window.Plotly.purge(this.plot);
   }

@@ -10,8 +10,11 @@ class Film {
     this.changed = changed; // draws the figure again, and says when that is done
     this.range.oninput = () => {
       this.pause();
+      this.lead();
       this.changed();
     };
+    this.follow = this.follow.bind(this);
+    document.addEventListener("posviz-film", this.follow);
     this.button.onclick = () => (this.playing ? this.pause() : this.play());
     this.pause();
   }
@@ -29,6 +32,25 @@ class Film {
     if (atEnd) this.range.value = this.range.max; // a film that grows is watched at its end
     this.seen = true;
     this.range.step = new Set(header.lengths).size === 1 ? "any" : 1; // unlike lengths cannot be mixed
+  }
+
+  // Take the other films of the same group along to this moment.
+  lead() {
+    if (!this.header?.together) return;
+    const { value } = this.range;
+    document.dispatchEvent(new CustomEvent("posviz-film", { detail: { from: this, together: this.header.together, value } }));
+  }
+
+  follow({ detail: { from, together, value } }) {
+    if (from === this || !this.header?.together || this.header.together !== together) return;
+    this.pause();
+    this.range.value = value;
+    this.changed();
+  }
+
+  close() {
+    this.pause();
+    document.removeEventListener("posviz-film", this.follow);
   }
 
   // Points of the moment: a frame, or a mixture of two neighbours for a smooth motion.
@@ -56,6 +78,9 @@ class Film {
     const ends = [0, n - 1];
     const dots = data.find(({ meta }) => meta === "ends");
     names.forEach((name, axis) => (dots[name] = ends.map((row) => points[row * axes + axis])));
+    for (const trace of data.filter(({ meta }) => meta === "marked")) {
+      names.forEach((name, axis) => (trace[name] = Array.from(numbers(trace.customdata), (row) => points[row * axes + axis])));
+    }
     for (const note of notes) {
       const row = ends[["first", "last"].indexOf(note.name)];
       if (row === undefined) continue;
@@ -74,6 +99,7 @@ class Film {
     while (this.playing && Number(this.range.value) < last) {
       await new Promise(requestAnimationFrame);
       if (this.playing) this.range.value = Math.min(last, ((performance.now() - begun) / (SECONDS * 1000)) * last);
+      this.lead();
       await this.changed();
     }
     this.pause();

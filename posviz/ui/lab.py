@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 EVERY = 0.7  # seconds between looks at a live run
 WATCHED = "film"  # the menu of runs to watch
+BESIDE = "beside"  # the menu of runs to watch at the same time
 _JOB = "job"  # in the address, so that a refresh finds its run again
 _OWNER, _MINE, _LIVE, _REFUSED = "_owner", "_my_runs", "_live_curve", "_refused_run"
 _SHOWN = "_shown_job"  # the last job whose end was taken notice of
@@ -60,6 +61,12 @@ def current() -> Job | None:
     elif asked:  # of a server that has ended since
         del st.query_params[_JOB]
     return job
+
+
+def busy() -> bool:
+    """Whether this visitor's run lives."""
+    job = current()
+    return job is not None and job.alive
 
 
 def train(settings: Mapping[str, Any], text: bytes | None) -> None:

@@ -1,42 +1,39 @@
-"""A training run after its end: its film, and its numbers step by step."""
+"""A training run after its end: which one is watched, and what became of its table."""
 
 from __future__ import annotations
 
 import math
+import time
+from bisect import bisect_right
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import streamlit as st
 
 from posviz.analysis.film import frames
-from posviz.analysis.similarity import similarity
-from posviz.figures.film import curve_film, curve_frame
-from posviz.figures.heatmap import heatmap
-from posviz.figures.steps import over_steps
+from posviz.analysis.smoothness import adjacent_cosine
+from posviz.errors import TrainingError
+from posviz.figures import untrained
 from posviz.runfolder import runs_folder
 from posviz.sources.demos import DEMOS
 from posviz.training.positions import TABLE_KINDS
 from posviz.training.runs import Run, open_run
-from posviz.ui import figure, lab, page
+from posviz.ui import lab, page
 from posviz.ui.format import decimal, literal, percent
 from posviz.ui.page import Number
 from posviz.ui.picker import TABLE
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from posviz.ui.opened import Opened
 
+EVERY = 2.0  # seconds between looks at a run that a script records
+FOLLOWED = 86_400.0  # seconds since its last snapshot in which a script may add another
 FIRST = "demo:gpt-mini"  # watched where the open table has no film
 ORDERED = 0.8  # mean centred cosine of neighbours from which a table is called a curve
-ALONG = {  # what is drawn over the steps: name, range, how it reads
-    "adjacent_cosine": ("cosine of neighbours", (-0.1, 1.05)),
-    "top2_share": ("share in 2 components", (0.0, 1.05)),
-    "toeplitz_r2": ("Toeplitz share", (0.0, 1.05)),
-    "roughness": ("roughness", (0.0, 2.4)),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,12 +66,33 @@ class Reel:
         """Numbers of the last snapshot."""
         return self.run.metrics[-1]
 
+    @property
+    def learned(self) -> bool:
+        """Whether training may change the rows."""
+        kind = TABLE_KINDS.get(self.run.settings.get("table", "learned"))
+        return kind is None or kind.learned
+
+    @property
+    def unseen(self) -> list[list[int]]:
+        """Stretches of rows that no gradient ever reached, first and last of each."""
+        return (self.last.get("rows_unseen") or []) if self.learned else []
+
+    @cached_property
+    def order(self) -> float:
+        """Mean centred cosine of neighbours among the rows that were trained; 0 without any."""
+        rows = np.ones(len(self.tables[-1]), dtype=bool)
+        rows[untrained.rows_in(self.unseen)] = False
+        trained = self.tables[-1][rows]
+        return float(adjacent_cosine(trained, centred=True).mean()) if len(trained) > 1 else 0.0
+
+    def at(self, step: int) -> int:
+        """Which snapshot was the newest at a step."""
+        return max(bisect_right(self.run.steps, step) - 1, 0)
+
 
 def choose(found: Opened) -> Reel:
     """The menu of runs to watch; at first the open table's own, if its training was kept."""
-    session = st.session_state
-    refs = [f"run:{run.name}" for run in lab.mine()]
-    refs += [f"demo:{folder.name}" for folder in sorted(DEMOS.iterdir(), reverse=True)]
+    session, refs = st.session_state, _refs()
     if finished := lab.just_ended():
         session[lab.WATCHED] = finished
     if session.get(lab.WATCHED, refs[0]) not in refs:
@@ -90,15 +108,27 @@ def choose(found: Opened) -> Reel:
     return _reel(ref, _stamp(ref))
 
 
+def choose_beside(reel: Reel) -> Reel | None:
+    """The menu of runs to watch at the same time."""
+    refs = [ref for ref in _refs() if ref != reel.ref]
+    if st.session_state.get(lab.BESIDE) not in (None, *refs):
+        del st.session_state[lab.BESIDE]
+    ref = st.selectbox(
+        "Beside", refs, index=None, key=lab.BESIDE, bind="query-params", placeholder="No other run"
+    )
+    return None if ref is None else _reel(ref, _stamp(ref))
+
+
 def said(reel: Reel) -> tuple[str, str]:
     """What became of the table, and the numbers that say so."""
-    kind = TABLE_KINDS.get(reel.run.settings.get("table", "learned"))
     first, last = reel.first, reel.last
     fell = (first["loss"], last["loss"])
-    if kind is not None and not kind.learned:
-        headline = f"The rows never changed: {kind.label.lower()}."
-    elif (last["adjacent_cosine_centred"] or 0.0) >= ORDERED:
-        headline = "Random rows became an ordered curve."
+    if not reel.learned:
+        label = TABLE_KINDS[reel.run.settings["table"]].label
+        headline = f"The rows never changed: {label.lower()}."
+    elif reel.order >= ORDERED:
+        which = "The rows that were trained" if reel.unseen else "Random rows"
+        headline = f"{which} became an ordered curve."
     elif None not in fell and fell[1] < fell[0] / 2:
         headline = "The model learned, and its table did not become an ordered curve."
     else:
@@ -111,96 +141,44 @@ def said(reel: Reel) -> tuple[str, str]:
         f"the mean cosine of neighbours went from {decimal(first['adjacent_cosine'], digits=2)} "
         f"to {decimal(last['adjacent_cosine'], digits=2)}."
     ]
+    if reel.unseen:
+        told += [untrained.said(reel.unseen)]
     return headline, " ".join(told)
 
 
-def numbers(reel: Reel) -> None:
-    """Three numbers of the last table, beside those of the rows before training."""
+def numbers(reel: Reel, other: Reel | None) -> None:
+    """Three numbers of the last table, beside the other run's or those before training."""
     first, last, size = reel.first, reel.last, reel.run.vocabulary_size
+    beside = "before training" if other is None else literal(other.run.name)
+    against = first if other is None else other.last
     page.numbers(
         Number(
             decimal(last["adjacent_cosine"]),
             "mean cosine of neighbours, not centred",
-            f"before training {decimal(first['adjacent_cosine'])}",
+            f"{beside} {decimal(against['adjacent_cosine'])}",
         ),
         Number(
             percent(last["top2_share"]),
             "of the variance in two components",
-            f"before training {percent(first['top2_share'])}",
+            f"{beside} {percent(against['top2_share'])}",
         ),
         Number(
             decimal(last["loss"]),
-            "loss in nats, on held-out sequences",
-            f"knowing nothing {decimal(math.log(size) if size else None)}",
+            "loss in nats, on held-out sequences" if reel.run.settings else "loss as recorded",
+            f"{beside} {decimal(against['loss'])}"
+            if other is not None or not size
+            else f"knowing nothing {decimal(math.log(size))}",
         ),
     )
-
-
-def watch(reel: Reel) -> None:
-    """The whole film, played in the browser."""
-    steps = [f"step {step:,}" for step in reel.run.steps]
-    with page.card():
-        picture = curve_film(reel.frames, steps, name=reel.run.name)
-        figure.show(picture, key="reel-film", height=560)
-
-
-def step_by_step(reel: Reel) -> int:
-    """One snapshot, its curve and its pairs together; returns its step."""
-    step = reel.run.steps[-1]
-    if len(reel.run.steps) > 1:  # a slider needs two ends
-        step = st.select_slider(
-            "Snapshot",
-            reel.run.steps,
-            value=step,
-            format_func=lambda step: f"step {step:,}",
-            key=f"step-of-{reel.ref}",
-        )
-    index = reel.run.steps.index(step)
-    name = f"{reel.run.name}, step {step:,}"
-    left, right = st.columns([5, 4])
-    with left, page.card("The curve of positions"):
-        figure.show(curve_frame(reel.frames, index, name=name), key="reel-curve", height=480)
-    with right, page.card("Which positions look alike"):
-        pairs = heatmap(similarity(reel.tables[index]), limits=(-1, 1), name=name)
-        figure.show(pairs, key="reel-pairs", height=480, picks=False)
-    return step
-
-
-def along(reel: Reel, *, at: int | None) -> None:
-    """Loss and what the table has become, over the same steps."""
-    run = reel.run
-    with page.card("Loss"):
-        figure.show(lab.loss(run, at=at), key="reel-loss", height=220, picks=False)
-    for column, (name, (quantity, limits)) in zip(st.columns(4), ALONG.items(), strict=True):
-        with column, page.card():
-            values = [line.get(name) for line in run.metrics]
-            picture = over_steps(
-                run.steps, values, quantity=quantity, limits=limits, at=at, name=run.name
-            )
-            figure.show(picture, key=f"reel-{name}", height=220, picks=False)
-
-
-def provenance(reel: Reel, found: Opened, *, at: int | None) -> None:
-    """Where the film comes from, how it was laid out, and whether it is the open table's."""
-    last, rows = reel.last, len(reel.tables[-1])
-    unseen = rows - (last.get("rows_seen") or rows)
-    facts = [
-        reel.ref if at is None else f"{reel.ref}, step {at:,}",
-        f"{len(reel.tables)} snapshots",
-        "each in its own three principal components, turned onto the last, never scaled",
-        f"{unseen:,} rows never seen in training" if unseen else "",
-        "" if found.ref.startswith(reel.ref) else f"the open table, {found.ref}, is another one",
-    ]
-    with st.container(key="provenance"):
-        st.caption(" · ".join(literal(fact) for fact in facts if fact))
 
 
 def take_over(reel: Reel, at: int | None) -> None:
     """The button that opens the table on every page, and the one that goes on with a run."""
     left, middle, _ = st.columns([3, 2, 3])
     ref = reel.ref
-    if at is not None and at != reel.run.steps[-1] and ref.startswith("run:"):
-        ref = f"{ref}@{at}"
+    if at is not None and ref.startswith("run:"):
+        step = reel.run.steps[reel.at(at)]
+        ref = ref if step == reel.run.steps[-1] else f"{ref}@{step}"
     left.button(
         f"Open {ref} on every page",
         key="open-everywhere",
@@ -208,14 +186,39 @@ def take_over(reel: Reel, at: int | None) -> None:
         on_click=partial(st.session_state.__setitem__, TABLE, ref),
     )
     if reel.ref.startswith("run:") and reel.run.settings and not reel.run.finished:
-        job = lab.current()
         middle.button(
             f"Go on to step {reel.run.settings['steps']:,}",
             key="go-on",
             on_click=lab.go_on,
             args=(reel.run,),
-            disabled=job is not None and job.alive,
+            disabled=lab.jobs().trains(reel.run.folder) or lab.busy(),
         )
+
+
+def follow(*reels: Reel | None) -> None:
+    """Look for new snapshots by itself, where a script of somebody's own may be recording."""
+    watched = [
+        reel
+        for reel in reels
+        if reel is not None and not reel.run.settings and time.time() - reel.run.changed < FOLLOWED
+    ]
+    if watched:
+        stamps = {reel.ref: _stamp(reel.ref) for reel in watched}
+        st.fragment(run_every=EVERY)(_look)(stamps)
+
+
+def _look(stamps: dict[str, str]) -> None:
+    for ref, stamp in stamps.items():
+        try:
+            if _stamp(ref) != stamp:
+                st.rerun()
+        except (TrainingError, OSError):  # deleted meanwhile
+            st.rerun()
+
+
+def _refs() -> list[str]:
+    demos = sorted(DEMOS.iterdir(), reverse=True)
+    return [f"run:{run.name}" for run in lab.mine()] + [f"demo:{demo.name}" for demo in demos]
 
 
 def _folder(ref: str) -> Any:

@@ -46,7 +46,7 @@ def told(run: Run) -> str:
     facts = [
         task.label if task else "recorded from a script",
         f"step {run.steps[-1]:,}",
-        "" if loss is None else f"loss {decimal(loss, digits=2)}",
+        "" if loss is None else f"loss {decimal(loss)}",
         data_size(run.length),
         age(time.time() - run.changed),
     ]

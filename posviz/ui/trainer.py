@@ -6,9 +6,12 @@ from typing import Any
 
 import streamlit as st
 
+from posviz.training.config import TrainConfig, default_config
+from posviz.training.experiments import EXPERIMENTS, Experiment
 from posviz.training.positions import TABLE_KINDS
 from posviz.training.tasks import TASKS
 from posviz.ui import lab, page
+from posviz.ui.format import literal
 
 SIZES: dict[str, tuple[str, dict[str, int]]] = {  # label, and the settings behind it
     "small": ("Small", {"n_positions": 32, "d_model": 32}),
@@ -17,6 +20,11 @@ SIZES: dict[str, tuple[str, dict[str, int]]] = {  # label, and the settings behi
 }
 MOST_STEPS = 20_000
 TEXT_MB = 16
+_USUAL: dict[str, Any] = {  # the form's defaults that do not hang on the task
+    "table": "learned",
+    "table_scale": TrainConfig.table_scale,
+    "weight_decay": TrainConfig.weight_decay,
+}
 
 
 def controls(*, busy: bool) -> None:
@@ -42,7 +50,10 @@ def controls(*, busy: bool) -> None:
     )
     seed = right.number_input("Seed", 0, 2**31, 0, key="seed", bind="query-params")
     with page.section("Settings"):
-        more, text = _settings(task)
+        more, text = _settings(task, size)
+    with page.section("Experiments"):
+        _experiments()
+    _changes(task, size, more)
     go.button(
         "Train",
         key="train",
@@ -55,30 +66,40 @@ def controls(*, busy: bool) -> None:
     )
 
 
-def _settings(task: str) -> tuple[dict[str, Any], bytes | None]:
+def _settings(task: str, size: str) -> tuple[dict[str, Any], bytes | None]:
     """What else a run can be told, and the text of the person's own if there is one."""
-    kind, steps, scale, decay = st.columns(4)
+    kind, steps, length, scale, decay = st.columns(5)
+    usual = default_config(task, **SIZES[size][1])
     chosen: dict[str, Any] = {
         "table": kind.selectbox(
             "Position table",
             list(TABLE_KINDS),
             format_func=lambda key: TABLE_KINDS[key].label,
-            key="filled",
+            key="table-kind",
             help="\n\n".join(f"**{k.label}.** {k.explanation}" for k in TABLE_KINDS.values()),
         ),
         "steps": int(
-            steps.number_input(
-                "Steps", 1, MOST_STEPS, int(TASKS[task].defaults["steps"]), key=f"steps-{task}"
+            steps.number_input("Steps", 1, MOST_STEPS, usual.steps, key=_steps_key(task))
+        ),
+        "sequence_length": int(
+            length.number_input(
+                "Sequence length", 8, usual.n_positions, usual.n_positions,
+                key=_length_key(task, size),
+                help=f"At most the {usual.n_positions} rows of the table. Rows beyond it are "
+                f"never trained.",
             )
         ),
         "table_scale": float(
             scale.number_input(
-                "Initial scale", 0.0, 10.0, 0.02, step=0.01, key="table_scale",
-                help="Standard deviation of the rows before the first step.",
+                "Initial scale", 0.0, 10.0, _USUAL["table_scale"], step=0.01, format="%g",
+                key="table_scale", help="Standard deviation of the rows before the first step.",
             )
         ),
         "weight_decay": float(
-            decay.number_input("Weight decay", 0.0, 10.0, 0.01, step=0.01, key="weight_decay")
+            decay.number_input(
+                "Weight decay", 0.0, 10.0, _USUAL["weight_decay"], step=0.01, format="%g",
+                key="weight_decay",
+            )
         ),
     }  # fmt: skip
     if not TASKS[task].reads_text:
@@ -89,3 +110,48 @@ def _settings(task: str) -> tuple[dict[str, Any], bytes | None]:
         key="own_text",
     )
     return chosen, None if own is None else own.getvalue()
+
+
+def _experiments() -> None:
+    """Buttons that fill in the form, each with what its run will show."""
+    for row in range(0, len(EXPERIMENTS), 2):
+        pair = list(EXPERIMENTS.items())[row : row + 2]
+        for column, (key, experiment) in zip(st.columns(2), pair, strict=False):
+            with column.container(border=True, height="stretch"):
+                st.markdown(f"**{experiment.label}.** {experiment.question}")
+                st.button("Fill in", key=f"experiment-{key}", on_click=_fill_in, args=(experiment,))
+
+
+def _fill_in(experiment: Experiment) -> None:
+    settings, session = _USUAL | dict(experiment.settings), st.session_state
+    task = settings["task"]
+    usual = default_config(task)
+    session["task"], session["size"] = task, "usual"
+    session["table-kind"] = settings["table"]
+    session["table_scale"] = float(settings["table_scale"])
+    session["weight_decay"] = float(settings["weight_decay"])
+    session[_steps_key(task)] = usual.steps
+    session[_length_key(task, "usual")] = settings.get("sequence_length", usual.n_positions)
+
+
+def _changes(task: str, size: str, chosen: dict[str, Any]) -> None:
+    """What under Settings is not as usual, so that a closed section hides nothing."""
+    usual = default_config(task, **SIZES[size][1])
+    told = {
+        "table": f"{TABLE_KINDS[chosen['table']].label.lower()} table",
+        "steps": f"{chosen['steps']:,} steps",
+        "sequence_length": f"sequences of {chosen['sequence_length']}",
+        "table_scale": f"initial scale {chosen['table_scale']:g}",
+        "weight_decay": f"weight decay {chosen['weight_decay']:g}",
+    }
+    changed = [words for name, words in told.items() if chosen[name] != getattr(usual, name)]
+    if changed:
+        st.caption(literal(f"Changed for the next run: {', '.join(changed)}."))
+
+
+def _steps_key(task: str) -> str:
+    return f"steps-{task}"
+
+
+def _length_key(task: str, size: str) -> str:
+    return f"length-{task}-{size}"

@@ -83,3 +83,16 @@ def test_the_film_of_a_demo_plays_and_its_snapshots_are_scrubbed(page: Page, app
     page.get_by_test_id("stSlider").locator("input").first.press("ArrowLeft")
     expect(where).to_contain_text(re.compile(r"demo:bert-mini, step (?!800)\d+"))
     page.wait_for_function(f"before => {pairs} !== before", arg=before)
+
+
+def test_two_films_show_the_same_moment(page: Page, app_url: str) -> None:
+    page.goto(f"{app_url}/training?film=demo:bert-mini&beside=demo:gpt-mini")
+    for key in ("reel-film", "reel-film-beside"):
+        page.wait_for_function(PAINTED, arg=key)
+    first, second = (page.locator(f".st-key-{key} .posviz-film") for key in
+                     ("reel-film", "reel-film-beside"))  # fmt: skip
+    expect(second.locator("output")).to_have_text("step 1,500")  # the longer run's last
+    first.locator("input").press("Home")
+    expect(second.locator("output")).to_have_text("step 0")
+    second.get_by_role("button", name="Play").click()
+    expect(first.locator("output")).to_have_text("step 1,500")

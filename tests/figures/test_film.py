@@ -62,3 +62,16 @@ def test_a_single_frame_stands_on_the_axes_of_the_whole_film() -> None:
     np.testing.assert_allclose(line.x, shown[0][:, 0], rtol=1e-6)
     for axis in ("xaxis", "yaxis", "zaxis"):
         assert frame.figure.layout.scene[axis].range == film.figure.layout.scene[axis].range
+
+
+def test_films_that_run_as_one_share_a_word() -> None:
+    assert curve_film(frames(4, 4), ["a", "b"], together="pair").film.header["together"] == "pair"
+
+
+@pytest.mark.parametrize("components", [(0, 1), (0, 1, 2)])
+def test_marked_rows_are_dots_on_the_curve(components: tuple[int, ...]) -> None:
+    shown = frames(6, 6)
+    picture = curve_film(shown, ["a", "b"], components=components, marked=(1, 4, 9))
+    (dots,) = [trace for trace in picture.figure.data if trace.meta == "marked"]
+    assert list(dots.customdata) == [1, 4]
+    np.testing.assert_allclose(dots.x, shown[-1][[1, 4], components[0]], rtol=1e-6)

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from posviz.figures.steps import over_steps
+from posviz.figures.steps import Beside, over_steps
 from posviz.figures.theme import LIGHT
 
 STEPS, LOSS = (0, 10, 20, 40), (3.0, 2.0, None, 1.0)
@@ -54,3 +54,22 @@ def test_short_runs_are_drawn(values: list[float | None]) -> None:
     picture = over_steps(range(len(values)), values, quantity="loss")
     json.loads(picture.spec, parse_constant=pytest.fail)
     assert picture.alt
+
+
+def test_a_second_run_lies_on_the_same_axes_and_both_are_named() -> None:
+    other = Beside([0, 30, 60], [4.0, 3.5, None], "run:b")
+    picture = over_steps(STEPS, LOSS, quantity="loss", beside=other, name="run:a")
+    lines = {trace.name: trace for trace in picture.figure.data}
+    assert list(lines["run:b"].x) == [0, 30, 60]
+    assert lines["run:a"].line.color != lines["run:b"].line.color
+    names = {note.text: (note.x, note.y) for note in picture.figure.layout.annotations}
+    assert names == {"run:a": (40, 1.0), "run:b": (30, 3.5)}
+    assert picture.figure.layout.xaxis.range[1] >= 60
+    assert picture.figure.layout.yaxis.range[1] > 4
+    assert "of run:b, 4.000 at step 0 to 3.500 at step 30." in picture.alt
+
+
+def test_a_second_run_without_values_is_no_trouble() -> None:
+    picture = over_steps(STEPS, LOSS, quantity="loss", beside=Beside([0], [None], "empty"))
+    json.loads(picture.spec, parse_constant=pytest.fail)
+    assert [note.text for note in picture.figure.layout.annotations] == ["the run"]

@@ -12,6 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from posviz.errors import TrainingError
+from posviz.training.config import default_config
 from posviz.training.metrics import snapshot_metrics
 from posviz.training.recording import Recording
 from posviz.ui import lab
@@ -189,7 +190,7 @@ def test_the_shelf_deletes_and_a_shared_server_shows_nobody_elses(
     assert "**mine**" not in said(visit())
     monkeypatch.setenv("POSVIZ_LOCAL_PATHS", "on")
     app = visit()
-    assert "**mine** · recorded from a script · step 2 · loss 0.67" in said(app)
+    assert "**mine** · recorded from a script · step 2 · loss 0.667" in said(app)
     app.button(key="delete-mine").click().run()
     assert (home / "mine").exists(), "it asks once"
     app.button(key="delete-mine-no").click().run()
@@ -256,3 +257,51 @@ def test_a_recorded_run_without_losses_is_shown(home: Path) -> None:
     assert not app.exception
     assert not app.error
     assert "the loss went" not in said(app)
+
+
+@pytest.mark.parametrize("view", ["Film", "Step by step"])
+def test_two_runs_stand_side_by_side(home: Path, view: str) -> None:
+    rng = np.random.default_rng(0)
+    recorded(home, "three", rng.normal(size=(3, 6, 4)).astype(np.float32))
+    recorded(home, "five", rng.normal(size=(5, 9, 3)).astype(np.float32))
+    app = visit(table="run:three", beside="run:five", reel=view)
+    assert not app.exception
+    assert not app.error
+    assert "run:five" in said(app)
+    assert "five " in said(app), "each number stands beside the other run's"
+    if view == "Step by step":
+        snapshot = next(s for s in app.select_slider if s.label == "Snapshot")
+        assert list(snapshot.options) == [f"step {step}" for step in range(5)]
+        snapshot.set_value(4).run()
+        assert "run:three, step 2" in said(app), "the last it has"
+        assert "run:five, step 4" in said(app)
+
+
+def test_rows_that_no_sequence_reaches_are_named(home: Path) -> None:
+    from posviz.training.engine import train
+
+    config = default_config(
+        "copy", steps=10, n_positions=16, d_model=8, batch_size=2, sequence_length=9
+    )
+    for _ in train(config, home / "short"):
+        pass
+    for view in ("Film", "Step by step"):
+        app = visit(table="run:short", reel=view)
+        assert not app.exception
+        assert "Rows 9–15 were never trained." in said(app)
+
+
+def test_an_experiment_fills_in_the_form_and_what_changed_is_told(registry: Jobs) -> None:
+    app = visit(size="Large")
+    app.number_input(key="table_scale").set_value(3.0).run()
+    assert "Changed for the next run: initial scale 3." in said(app)
+    app.button(key="experiment-short-sequences").click().run()
+    assert not app.exception
+    assert "Changed for the next run: sequences of 32." in said(app)
+    app.button(key="experiment-sinusoidal").click().run()
+    assert "Changed for the next run: sinusoidal table." in said(app)
+    app.button(key="experiment-copy").click().run()
+    assert "Changed for the next run" not in said(app)
+    app.button(key="train").click().run()
+    (job,) = registry._jobs.values()
+    assert job.config == default_config("copy")
