@@ -166,9 +166,7 @@ FORMATS: dict[str, Format] = {
     "text": Format(
         "Table as text",
         (".tsv", ".csv"),
-        lambda head, name: (
-            name.endswith((".tsv", ".csv")) and (b"\x00" not in head or head.startswith(_UTF_16))
-        ),
+        lambda head, name: name.endswith((".tsv", ".csv")),
         _text,
     ),
 }

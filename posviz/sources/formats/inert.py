@@ -7,9 +7,13 @@ understood, and they are described, not called.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 _MAX_AXES = 16
+_LONGEST_KEY = 200  # characters
+_MOST_PARTS = 8  # of a key that is a tuple
+_SCALARS = (str, bytes, int, float, type(None))
 
 _STORAGES = {
     "FloatStorage": "F32", "HalfStorage": "F16", "BFloat16Storage": "BF16",
@@ -37,6 +41,10 @@ class Global:
 
     def __str__(self) -> str:
         return f"{self.module}.{self.name}"
+
+
+_FROM_TYPE = Global("torch._tensor", "_rebuild_from_type_v2")
+_ORDERED = Global("collections", "OrderedDict")
 
 
 @dataclass(eq=False)
@@ -96,14 +104,14 @@ def storage(identity: Any) -> object:
 
 def call(maker: Any, arguments: Any) -> object:
     """The result of a call, where it is one of the few that describe data; else inert."""
+    if maker == _FROM_TYPE and isinstance(arguments, tuple) and len(arguments) == 4:
+        maker, arguments = arguments[0], arguments[2]  # a subclass of Tensor, made once and no more
     if isinstance(maker, Global) and isinstance(arguments, tuple):
         if maker.module == "torch._utils" and maker.name in _TENSORS:
             return _view(maker.name, arguments) or Inert(maker, arguments)
         if maker.module == "torch._utils" and maker.name in _PARAMETERS and arguments:
             return arguments[0]
-        if maker == Global("torch._tensor", "_rebuild_from_type_v2") and len(arguments) == 4:
-            return call(arguments[0], arguments[2])
-        if maker == Global("collections", "OrderedDict"):
+        if maker == _ORDERED:
             return _ordered(arguments)
     return Inert(maker, arguments)
 
@@ -113,12 +121,24 @@ def _text(value: Any) -> Any:
 
 
 def as_key(key: object) -> str:
-    """A dictionary key as text: a deeply shared tuple would take exponential time to hash."""
-    if isinstance(key, (str, bytes)):
-        return str(_text(key))
-    if isinstance(key, (int, float)) or key is None:
-        return str(key)
-    return f"<{type(key).__name__}>"
+    """A dictionary key as short text that prints.
+
+    A deeply shared tuple would take exponential time to hash, and a key of megabytes would be
+    copied wherever it is used.
+    """
+    if isinstance(key, tuple) and len(key) <= _MOST_PARTS:
+        parts = [as_key(part) if isinstance(part, _SCALARS) else "…" for part in key]
+        return f"({', '.join(parts)})"
+    if isinstance(key, bytes):
+        key = key[: _LONGEST_KEY + 1].decode("latin-1")
+    if isinstance(key, int) and abs(key) >> 64:
+        return "<int>"
+    if not isinstance(key, _SCALARS):
+        return f"<{type(key).__name__}>"
+    text = str(key)
+    if len(text) > _LONGEST_KEY:
+        text = f"{text[:_LONGEST_KEY]}…"
+    return text if text.isprintable() else text.encode("unicode_escape").decode("ascii")
 
 
 def _is_count(value: object) -> bool:
@@ -142,11 +162,24 @@ def _view(maker: str, arguments: tuple[Any, ...]) -> View | None:
         return None
     if strides is None or len(strides) != len(shape):
         return None
+    # What lies between the numbers of an axis with one number is whatever its writer liked.
+    plain = (prod(shape[axis + 1 :]) for axis in range(len(shape)))
+    strides = tuple(
+        stride if length > 1 else step
+        for length, stride, step in zip(shape, strides, plain, strict=True)
+    )
     if maker == "_rebuild_tensor_v3":  # types that have no storage class of their own
         named = [part for part in arguments[4:] if isinstance(part, Global)]
         dtype = next((_DTYPES.get(part.name) for part in named if part.module == "torch"), None)
         storage = Storage(storage.key, dtype, storage.count)
     return View(storage, offset, shape, strides)
+
+
+def work(maker: object, arguments: object) -> int:
+    """How many steps a call stands for: a list that is named twice is gone through twice."""
+    if maker == _ORDERED and isinstance(arguments, tuple) and arguments:
+        return len(arguments[0]) if isinstance(arguments[0], list) else 0
+    return 0
 
 
 def _ordered(arguments: tuple[Any, ...]) -> dict[str, object]:

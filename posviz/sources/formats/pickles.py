@@ -7,23 +7,25 @@ all functions only torch's tensor builders are understood, as descriptions of wh
 lie. So a checkpoint that carries an optimizer, an argparse namespace or code to run still
 gives its tensors, and the rest stays data.
 
-Bounds: a number of opcodes, and keys turned into text (a key that is a deeply shared tuple
-would take exponential time to hash).
+Bounds: a number of steps, places to remember things at, and keys turned into short text (a key
+that is a deeply shared tuple would take exponential time to hash).
 """
 
 from __future__ import annotations
 
 import io
 import pickletools
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from posviz.sources.formats.inert import Global, Inert, Storage, as_key, call, storage
+from posviz.sources.formats.inert import Global, Inert, Storage, as_key, call, storage, work
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 MAX_BYTES = 64 << 20
-_MAX_OPCODES = 750_000  # some 25,000 tensors
+MAX_STEPS = 750_000  # some 25,000 tensors
+_MAX_MEMO = 1 << 32  # larger places to remember things at could be chosen to hash alike
 
 
 class PickleError(Exception):
@@ -33,11 +35,17 @@ class PickleError(Exception):
 class _Machine:
     """The stack machine of one pickle."""
 
-    def __init__(self) -> None:
+    def __init__(self, steps: int) -> None:
+        self.steps = steps  # that are left
         self.stack: list[Any] = []
         self.below: list[list[Any]] = []  # the stacks under open marks
         self.memo: dict[int, Any] = {}
         self.storages: dict[str, Storage] = {}
+
+    def spend(self, steps: int) -> None:
+        self.steps -= steps
+        if self.steps < 0:
+            raise PickleError(f"it has more than {MAX_STEPS:,} steps")
 
     def opened(self) -> list[Any]:
         """Everything since the last mark."""
@@ -64,7 +72,28 @@ class _Machine:
             raise PickleError("it appends to something that is no list")
 
 
-def interpret(data: bytes, start: int = 0) -> tuple[object, int, dict[str, Storage]]:
+@dataclass(frozen=True)
+class Pickled:
+    """What one pickle says.
+
+    Parameters
+    ----------
+    value : object
+        Plain containers, and what inert.py describes.
+    end : int
+        Where the pickle ended.
+    storages : dict
+        Every storage it named, by key.
+    steps_left : int
+    """
+
+    value: object
+    end: int
+    storages: dict[str, Storage]
+    steps_left: int
+
+
+def interpret(data: bytes, start: int = 0, steps: int = MAX_STEPS) -> Pickled:
     """One pickle as plain data.
 
     Parameters
@@ -73,10 +102,8 @@ def interpret(data: bytes, start: int = 0) -> tuple[object, int, dict[str, Stora
         May hold more after the pickle.
     start : int
         Where the pickle begins.
-
-    Returns
-    -------
-    the value, where the pickle ended, and every storage it named, by key
+    steps : int
+        How many it may take.
 
     Raises
     ------
@@ -84,13 +111,13 @@ def interpret(data: bytes, start: int = 0) -> tuple[object, int, dict[str, Stora
     """
     stream = io.BytesIO(data)
     stream.seek(start)
-    machine = _Machine()
+    machine = _Machine(steps)
     try:
-        for number, (opcode, argument, _) in enumerate(pickletools.genops(stream)):
-            if number >= _MAX_OPCODES:
-                raise PickleError(f"it has more than {_MAX_OPCODES:,} steps")
+        for opcode, argument, _ in pickletools.genops(stream):
+            machine.spend(1)
             if opcode.name == "STOP":
-                return machine.stack.pop(), stream.tell(), machine.storages
+                value = machine.stack.pop()
+                return Pickled(value, stream.tell(), machine.storages, machine.steps)
             _OPCODES[opcode.name](machine, argument)
     except (ValueError, LookupError, AttributeError, OverflowError) as err:
         raise PickleError("it is cut short or no pickle") from err
@@ -126,6 +153,8 @@ def _get(machine: _Machine, argument: Any) -> None:
 
 
 def _put(machine: _Machine, argument: Any) -> None:
+    if not 0 <= argument < _MAX_MEMO:
+        raise PickleError("it remembers things at impossible places")
     machine.memo[argument] = machine.stack[-1]
 
 
@@ -194,6 +223,7 @@ def _stack_global(machine: _Machine, _: Any) -> None:
 
 def _reduce(machine: _Machine, _: Any) -> None:
     arguments, maker = machine.stack.pop(), machine.stack.pop()
+    machine.spend(work(maker, arguments))
     machine.stack.append(call(maker, arguments))
 
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from posviz.errors import SourceError
-from posviz.sources.formats import zips
+from posviz.sources.formats import objects, zips
 from posviz.sources.formats.dtypes import BITS, decode, decode_span
-from posviz.sources.formats.inert import Global, Inert, Storage, View
-from posviz.sources.formats.pickles import MAX_BYTES, PickleError, interpret
-from posviz.sources.formats.tensors import Entry, TensorFile, damaged
+from posviz.sources.formats.inert import Inert, Storage, View
+from posviz.sources.formats.pickles import MAX_BYTES, MAX_STEPS, PickleError, interpret
+from posviz.sources.formats.tensors import MAX_TENSORS, Entry, TensorFile, brief, counted, damaged
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,12 +25,9 @@ if TYPE_CHECKING:
     from posviz.sources.readers import Reader
 
 _MAGIC = 0x1950A86A20F9469CFC6C
-_MAX_DEPTH = 64
 _PIECE = 4 << 20
-_MAX_CONTAINERS = 300_000
 _MOST_REPEATED = 1 << 22  # elements of an expanded view, which takes no room in the file
-_MODULE_PARTS = ("_modules", "_parameters", "_buffers")
-_SETTINGS = ("model_args", "config", "hyper_parameters", "hparams", "cfg", "args")
+_MOST_GAP = 1 << 16  # bytes between the members of an archive that one request may include
 
 Span = Callable[[Storage, int, int], bytes]
 
@@ -55,18 +52,19 @@ def open_zip(reader: Reader) -> TensorFile:
     if order is not None and _member(reader, order, "byteorder", 16).strip() != b"little":
         raise SourceError(f"{reader.name} was saved on a big-endian machine, which is not read.")
     try:
-        value, _, _ = interpret(_member(reader, members[pickles[0]], "data.pkl", MAX_BYTES))
+        value = interpret(_member(reader, members[pickles[0]], "data.pkl", MAX_BYTES)).value
     except PickleError as err:
         raise damaged(reader.name, f"its data.pkl cannot be read, {err}") from err
 
     def span(storage: Storage, start: int, length: int) -> bytes:
         member = members.get(f"{root}data/{storage.key}")
         if member is None:
-            raise damaged(reader.name, f"the archive lacks data/{storage.key}")
-        _check_plain(reader, member, f"data/{storage.key}")
+            raise damaged(reader.name, f"the archive lacks data/{brief(storage.key)}")
+        _check_plain(reader, member, f"data/{brief(storage.key)}")
         if start + length > member.size:
-            raise damaged(reader.name, f"data/{storage.key} is shorter than data.pkl says")
-        if reader.remote and length * 2 > member.size:  # one request instead of two
+            raise damaged(reader.name, f"data/{brief(storage.key)} is shorter than data.pkl says")
+        together = member.end - member.offset <= member.packed + _MOST_GAP
+        if reader.remote and together and length * 2 > member.size:  # one request instead of two
             whole = reader.read_at(member.offset, member.end - member.offset)
             begin = zips.data_start(reader, member, whole) - member.offset + start
             return whole[begin : begin + length]
@@ -93,14 +91,14 @@ def open_legacy(reader: Reader) -> TensorFile:
             if len(data) == min(reader.size, MAX_BYTES) or "steps" in str(err):
                 raise damaged(reader.name, f"its pickle cannot be read, {err}") from err
             head = min(head * 8, MAX_BYTES)
-    magic, _, system, value, keys = parts
-    if magic != _MAGIC or not isinstance(keys, list):
+    system, value, keys = parts[2:] if len(parts) == 5 else (None, None, None)
+    if not isinstance(keys, list):
         raise damaged(reader.name, "it does not follow PyTorch's format")
     if not isinstance(system, dict) or system.get("little_endian") is not True:
         raise SourceError(f"{reader.name} was saved on a big-endian machine, which is not read.")
     starts: dict[str, int] = {}
-    for key in map(str, keys):
-        storage = storages.get(key)
+    for key in keys:
+        storage = storages.get(key) if isinstance(key, str) else None
         if storage is None or storage.dtype is None:  # how long it is cannot be known
             break
         starts[key] = end
@@ -109,20 +107,23 @@ def open_legacy(reader: Reader) -> TensorFile:
     def span(storage: Storage, start: int, length: int) -> bytes:
         at = starts.get(storage.key)
         if at is None:
-            raise damaged(reader.name, f"storage {storage.key} is missing")
+            raise damaged(reader.name, f"storage {brief(storage.key)} is missing")
         if int.from_bytes(reader.read_at(at, 8), "little") != storages[storage.key].count:
-            raise damaged(reader.name, f"storage {storage.key} is not where it should be")
+            raise damaged(reader.name, f"storage {brief(storage.key)} is not where it should be")
         return reader.read_at(at + 8 + start, length)
 
     return _tensor_file(reader, "pytorch-legacy", value, span)
 
 
 def _legacy_parts(data: bytes) -> tuple[list[object], int, dict[str, Storage]]:
-    parts, end, storages = [], 0, {}
-    for _ in range(5):  # magic number, version, system, the object, storage keys
-        value, end, named = interpret(data, end)
-        storages.update(named)
-        parts.append(value)
+    """Magic number, version, system, the object and the keys of its storages, and their end."""
+    parts: list[object] = []
+    end, steps, storages = 0, MAX_STEPS, {}
+    while len(parts) < 5 and parts[:1] in ([], [_MAGIC]):
+        pickled = interpret(data, end, steps)
+        end, steps = pickled.end, pickled.steps_left
+        storages.update(pickled.storages)
+        parts.append(pickled.value)
     return parts, end, storages
 
 
@@ -135,31 +136,35 @@ def _member(reader: Reader, member: zips.Member, name: str, limit: int) -> bytes
 
 def _check_plain(reader: Reader, member: zips.Member, name: str) -> None:
     if not member.is_plain:
+        packed = "encrypted" if member.encrypted else "compressed"
         raise SourceError(
-            f"{reader.name} holds {name} compressed, which PyTorch itself never does. Unpack it "
-            f"and save it again with torch.save."
+            f"{reader.name} holds {name} {packed}, which PyTorch itself never does. Unpack it and "
+            f"save it again with torch.save."
         )
 
 
 def _tensor_file(reader: Reader, format_: str, value: object, span: Span) -> TensorFile:
     views: dict[str, View] = {}
-    entries, warnings = [], []
-    for name, found in _walk(reader.name, value):
+    entries: list[Entry] = []
+    strange: dict[str, str] = {}  # tensors that are not read, and what they are stored as
+    twice: set[str] = set()
+    for found_name, found in objects.tensors(reader.name, value):
+        name = found_name or "tensor"  # the file is nothing but one
         if isinstance(found, Inert):
-            warnings.append(f"{name} is a tensor that is stored as {_maker(found)} and not read.")
+            strange.setdefault(name, objects.maker(found))
             continue
         dtype = found.storage.dtype
-        if dtype is None or name in views:
+        if dtype is None:
+            strange.setdefault(name, "numbers of an unknown type")
             continue
+        if name in views:
+            twice |= {name} if views[name] != found else set()
+            continue
+        if len(views) == MAX_TENSORS:
+            raise damaged(reader.name, f"it holds more than {MAX_TENSORS:,} tensors")
         views[name] = found
         size = prod(found.shape) * BITS[dtype] // 8
         entries.append(Entry(name, found.shape, dtype, size, reader.name))
-    if isinstance(value, Inert):
-        warnings.insert(
-            0,
-            f"{reader.name} is a whole pickled object ({_maker(value)}), not a set of weights. Its "
-            f"tensors were read as data; no class was imported.",
-        )
 
     def read_entry(entry: Entry) -> NDArray[np.float32]:
         return _read(reader.name, entry, views[entry.name], span)
@@ -180,12 +185,34 @@ def _tensor_file(reader: Reader, format_: str, value: object, span: Span) -> Ten
         format_,
         tuple(entries),
         read_entry,
-        _settings(value),
-        warnings=tuple(warnings),
+        objects.settings(value),
+        warnings=_warnings(reader.name, value, strange, twice),
         read_span=read_span,
         stored=lambda entry: _stored(entry, views[entry.name], span),
+        bare=isinstance(value, View),
         whole=isinstance(value, dict) and len(views) == len(value),
     )
+
+
+def _warnings(
+    file: str, value: object, strange: dict[str, str], twice: set[str]
+) -> tuple[str, ...]:
+    said = []
+    if isinstance(value, Inert):
+        said.append(
+            f"{file} is a whole pickled object ({objects.maker(value)}), not a set of weights. Its "
+            f"tensors were read as data; no class was imported."
+        )
+    if strange:
+        name, kind = next(iter(strange.items()))
+        more = f" So are {len(strange) - 1:,} more." if len(strange) > 1 else ""
+        said.append(f"{brief(name)} is a tensor that is stored as {kind} and not read.{more}")
+    if twice:
+        said.append(
+            f"{file} holds {counted(len(twice), 'tensor')} under the name of another one "
+            f"({brief(min(twice))}); the first of a name is shown."
+        )
+    return tuple(said)
 
 
 def _stored(entry: Entry, view: View, span: Span) -> Iterator[bytes]:
@@ -232,70 +259,3 @@ def _read(file: str, entry: Entry, view: View, span: Span) -> NDArray[np.float32
     flat = decode(raw, dtype, (reach,), name=entry.name)
     steps = tuple(stride * flat.itemsize for stride in strides)
     return np.ascontiguousarray(np.lib.stride_tricks.as_strided(flat, shape, steps))
-
-
-def _walk(file: str, value: object) -> Iterator[tuple[str, View | Inert]]:
-    """Every tensor by dotted name, in the file's order, each container once."""
-    seen: set[int] = set()
-    waiting: list[tuple[str, object, int]] = [("", value, 0)]
-    while waiting:
-        name, found, depth = waiting.pop()
-        if isinstance(found, View):
-            yield name, found
-            continue
-        if isinstance(found, Inert) and _is_tensor(found):
-            yield name, found
-            continue
-        if not isinstance(found, (dict, list, tuple, Inert)) or depth > _MAX_DEPTH:
-            continue
-        if id(found) in seen:
-            continue
-        seen.add(id(found))
-        if len(seen) > _MAX_CONTAINERS:
-            raise damaged(file, f"it nests more than {_MAX_CONTAINERS:,} containers")
-        below = [
-            (f"{name}.{key}" if name and key else name or key, child, depth + 1)
-            for key, child in _children(found)
-        ]
-        waiting += reversed(below)
-
-
-def _children(
-    found: dict[str, object] | list[object] | tuple[object, ...] | Inert,
-) -> list[tuple[str, object]]:
-    if isinstance(found, dict):  # a module's own dictionaries are no part of a parameter's name
-        return [("" if key in _MODULE_PARTS else key, child) for key, child in found.items()]
-    if isinstance(found, Inert):
-        state = found.state[0] if isinstance(found.state, tuple) and found.state else found.state
-        own = _children(state) if isinstance(state, dict) else [("", state)]
-        return [*found.mapping.items(), *own, *enumerate_names(found.items)]
-    return enumerate_names(found)
-
-
-def enumerate_names(items: list[object] | tuple[object, ...]) -> list[tuple[str, object]]:
-    """Containers and tensors of a list, by position; plain values are left out."""
-    kept = (dict, list, tuple, Inert, View)
-    return [(str(index), item) for index, item in enumerate(items) if isinstance(item, kept)]
-
-
-def _is_tensor(found: Inert) -> bool:
-    maker = found.maker
-    return isinstance(maker, Global) and maker.module == "torch._utils" and "tensor" in maker.name
-
-
-def _maker(found: Inert) -> str:
-    return str(found.maker) if isinstance(found.maker, Global) else "an unknown object"
-
-
-def _settings(value: object) -> dict[str, object]:
-    """Plain settings that training code keeps beside the weights."""
-    if not isinstance(value, dict):
-        return {}
-    settings: dict[str, object] = {}
-    for key in _SETTINGS:
-        part = value.get(key)
-        part = part.state if isinstance(part, Inert) else part
-        if isinstance(part, dict):
-            plain = (str, int, float, bool)
-            settings |= {name: item for name, item in part.items() if isinstance(item, plain)}
-    return settings

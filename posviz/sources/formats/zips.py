@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from posviz.sources.formats.tensors import damaged
+from posviz.sources.formats.tensors import brief, damaged
 
 if TYPE_CHECKING:
     from posviz.sources.readers import Reader
@@ -22,7 +22,8 @@ _END64 = struct.Struct("<4sQ2H2L4Q")
 _LOCATOR64 = struct.Struct("<4sLQL")
 _ENTRY = struct.Struct("<4s4B4HL2L5H2L")
 _LOCAL = struct.Struct("<4s2B4HL2L2H")
-_MAX_DIRECTORY = 24 << 20  # bytes: several hundred thousand members
+_MAX_DIRECTORY = 24 << 20  # bytes
+_MAX_MEMBERS = 150_000
 _TAIL = 1 << 16
 STORED, DEFLATED = 0, 8
 
@@ -85,7 +86,9 @@ def directory(reader: Reader) -> dict[str, Member]:
         extra = raw[body + n_name : body + n_name + n_extra]
         size, packed, offset = _wide(extra, size, packed, offset)
         if member in names:
-            raise damaged(name, f"the archive holds {member} twice")
+            raise damaged(name, f"the archive holds {brief(member)} twice")
+        if len(found) == _MAX_MEMBERS:
+            raise damaged(name, f"the archive holds more than {_MAX_MEMBERS:,} files")
         names.add(member)
         found.append((member, offset, size, packed, method, bool(flags & 1)))
         position = body + n_name + n_extra + n_comment
@@ -159,6 +162,6 @@ def _bounded(
     members = {}
     for (member, offset, size, packed, method, encrypted), end in zip(found, ends, strict=True):
         if offset + _LOCAL.size + packed > end:
-            raise damaged(name, f"{member} overlaps what follows it in the archive")
+            raise damaged(name, f"{brief(member)} overlaps what follows it in the archive")
         members[member] = Member(offset, end, size, packed, method, encrypted)
     return members
