@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from posviz.cli.command import Command, LazyKeys, access, add_ref, count, grid_size
-from posviz.cli.output import Answer, columns, number
+from posviz.cli.output import Answer, columns, complain, number
 from posviz.errors import SettingError
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Collection
 
+    from posviz.export.recipe import Recipe
     from posviz.table import PositionTable
+
+_FILES = {".txt", ".json", ".md", ".gz", ".tar", ".pkl", ".pickle", ".onnx", ".msgpack"}
 
 
 def _methods() -> Collection[str]:
@@ -65,24 +68,23 @@ def _configure(options: argparse.ArgumentParser) -> None:
         "--seed", metavar="S", type=int, default=0, help="for methods that draw (default 0)"
     )
     options.add_argument(
-        "-o", "--out", metavar="OUT", type=Path, help="write the table: .npy or .safetensors"
+        "-o",
+        "--out",
+        metavar="OUT",
+        type=Path,
+        help="write the table (.npy, .safetensors), or the whole checkpoint (a folder, or .zip)",
     )
 
 
 def _run(options: argparse.Namespace) -> Answer:
     from posviz import sources
-    from posviz.export.arrays import array_format, save_table
-    from posviz.interpolation import extend, geometry
+    from posviz.export.recipe import Recipe
+    from posviz.interpolation import geometry
 
     if options.length is None and options.grid_size is None:
         raise SettingError("extend needs --length N, or --grid-size HxW for a table with a grid.")
-    if options.out is not None:
-        array_format(options.out.suffix)  # a wrong ending is said before the work, not after
-        _spare(Path(options.ref), options.out)
-    table = sources.load(options.ref, parameter=options.parameter, access=access())
-    result = extend(
-        table,
-        options.length,
+    recipe = Recipe(
+        length=options.length,
         method=options.method,
         grid=options.grid,
         keep=options.keep,
@@ -90,6 +92,11 @@ def _run(options: argparse.Namespace) -> Answer:
         grid_size=options.grid_size,
         antialias=options.antialias,
     )
+    whole = options.out is not None and _is_checkpoint(options.out)
+    if options.out is not None:
+        _check_out(Path(options.ref), options.out, whole=whole)
+    table = sources.load(options.ref, parameter=options.parameter, access=access())
+    result = recipe.apply(table)
     data = {
         "ref": options.ref,
         "parameter": table.provenance.parameter,
@@ -102,10 +109,49 @@ def _run(options: argparse.Namespace) -> Answer:
         "metrics_before": asdict(geometry(table.weights)),
         "holdout": _holdout(table),
         "out": None if options.out is None else str(options.out),
+        "changed": [],
+        "left_out": [],
     }
-    if options.out is not None:
+    if whole:
+        data |= _write_checkpoint(options, recipe)
+    elif options.out is not None:
+        from posviz.export.arrays import save_table
+
         save_table(result.table, options.out)
     return Answer(data, _text(data))
+
+
+def _is_checkpoint(out: Path) -> bool:
+    """Whether OUT asks for a whole checkpoint: a folder, or a zip of one.
+
+    A name that ends like a file of tensors or text is a slip of the keyboard, not a folder.
+    """
+    from posviz.sources import FORMATS
+
+    endings = {ending for form in FORMATS.values() for ending in form.endings}
+    return out.is_dir() or out.suffix.lower() not in endings | _FILES
+
+
+def _check_out(source: Path, out: Path, *, whole: bool) -> None:
+    """Say what is wrong with OUT before the work, not after."""
+    from posviz.export.arrays import array_format
+    from posviz.export.checkpoint import check_target
+
+    if whole:
+        check_target(out, source=source)
+    else:
+        array_format(out.suffix)
+        _spare(source, out)
+
+
+def _write_checkpoint(options: argparse.Namespace, recipe: Recipe) -> dict[str, list[str]]:
+    from posviz.export.checkpoint import write
+    from posviz.export.plan import plan
+    from posviz.sources.bundle import open_bundle
+
+    bundle = open_bundle(options.ref, access=access(), told=complain)
+    done = write(bundle, plan(bundle, recipe, parameter=options.parameter), options.out)
+    return {"changed": list(done.changed), "left_out": list(done.left_out)}
 
 
 def _spare(source: Path, out: Path) -> None:
@@ -148,6 +194,8 @@ def _text(data: dict[str, Any]) -> str:
         parts.append(columns([(name, number(error)) for name, error in errors], indent="  "))
     if data["out"]:
         parts.append(f"written to {data['out']}")
+    parts += [f"  {line}" for line in data["changed"]]
+    parts += [f"  left out: {line}" for line in data["left_out"]]
     return "\n".join(parts)
 
 

@@ -9,7 +9,7 @@ from posviz.errors import SourceError
 from posviz.sources import folders
 from posviz.sources.companions import beside
 from posviz.sources.folders import FileSet
-from posviz.sources.hub import repository_of
+from posviz.sources.hub import on_this_machine, repository_of
 from posviz.sources.ranges import RemoteFile
 from posviz.sources.readers import Traffic
 from posviz.sources.repository import listing, locate, refused, unreachable
@@ -57,15 +57,17 @@ def download(
         No such model, no rights, no network, no room, or a server that keeps no whole models.
     """
     repository = _allowed(ref, access)
-    if repository.is_offline:
-        return _fetched(repository, repository.revision, None), _short(repository)
+    local = on_this_machine(ref, access) if repository.is_offline else None
+    if local is not None:
+        return local, _short(repository)
     commit, files = _listed(repository)
     wanted = _wanted(repository, commit, files)
     size = sum(files[name].size for name in wanted)
-    told(
-        f"{repository.id}: the whole model is downloaded, {size / 1e6:,.0f} MB in {len(wanted)} "
-        f"files, unless the Hub's cache on this machine has it."
-    )
+    if not repository.is_offline:
+        told(
+            f"{repository.id}: the whole model is downloaded, {size / 1e6:,.0f} MB in "
+            f"{len(wanted)} files, unless the Hub's cache on this machine has it."
+        )
     return _fetched(repository, commit, wanted), _short(repository)
 
 
@@ -107,22 +109,23 @@ def _wanted(repository: Repository, commit: str, files: dict[str, Listed]) -> li
     return [*weights.files, *beside(found.names, weights)]
 
 
-def _fetched(repository: Repository, revision: str, wanted: list[str] | None) -> Path:
+def _fetched(repository: Repository, commit: str, wanted: list[str]) -> Path:
     import httpx2
-    from huggingface_hub import snapshot_download
+    from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     try:
-        folder = snapshot_download(
-            repository.id,
-            revision=revision,
-            allow_patterns=wanted,
-            token=repository.token,
-            endpoint=repository.endpoint,
-            local_files_only=wanted is None,
-        )
+        for name in wanted:
+            path = hf_hub_download(
+                repository.id,
+                name,
+                revision=commit,
+                token=repository.token,
+                endpoint=repository.endpoint,
+                local_files_only=repository.is_offline,
+            )
     except LocalEntryNotFoundError as err:
-        if wanted is None:
+        if repository.is_offline:
             raise SourceError(
                 f"{repository.id} is not whole in the Hub's cache on this machine, and this is "
                 f"offline mode (HF_HUB_OFFLINE). Go online once."
@@ -137,4 +140,4 @@ def _fetched(repository: Repository, revision: str, wanted: list[str] | None) ->
             f"{repository.id} could not be downloaded whole ({err.strerror or err}). Make room in "
             f"the Hub's cache, or set HF_HOME to another place."
         ) from err
-    return Path(folder)
+    return Path(path).parents[name.count("/")]

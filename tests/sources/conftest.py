@@ -186,7 +186,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             }
             self._send(302, headers)
         else:
-            self._ranged(file, {"X-Repo-Commit": COMMIT, "ETag": '"small"'})
+            tag = hashlib.sha256(file.read_bytes()).hexdigest()[:40]  # the Hub's cache goes by it
+            self._ranged(file, {"X-Repo-Commit": COMMIT, "ETag": f'"{tag}"'})
 
     def _cdn(self, path: str) -> None:
         hub = self.server.hub
