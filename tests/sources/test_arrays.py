@@ -40,7 +40,7 @@ def test_j02_npy_of_python_objects_is_refused_without_unpickling(refused):
     assert refused("t.npy", content) == (
         "t.npy holds Python objects, which are never unpickled. Save the numbers as a float array."
     )
-    assert "not a checkpoint" in refused("raw.npy", pickle.dumps([1.0]))
+    assert "bare Python pickle" in refused("raw.npy", pickle.dumps([1.0]))
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from posviz.sources.readers import Reader
 
 _LFS = b"version https://git-lfs"
+# A protocol mark and what can follow it, or the classes that text pickles begin with.
+_PICKLE = re.compile(rb"\x80[\x00-\x05][\x80-\x95().}\]cNKXqI]|c[\w.]+\n[\w.]+\n|\(?[dl]p\d+\n")
 
 _KNOWN = (  # what the file starts with, endings, the sentence
     (b"\x00\x00\x00\x00\x00\x00\x00\x00", (".index",),
@@ -70,6 +72,12 @@ def refusal(reader: Reader, head: bytes) -> SourceError:
         by_head = magic is not None and head.startswith(magic)
         if (by_name or not endings) and (by_head or magic is None):
             return SourceError(f"{reader.name} {sentence}")
+    if _PICKLE.match(head) or (b"\n" in head and name.endswith((".pkl", ".pickle"))):
+        return SourceError(
+            f"{reader.name} is a bare Python pickle, a program that builds objects when it is "
+            f"loaded, and such files are never run here. Save the weights with torch.save, or as "
+            f"safetensors or .npy."
+        )
     if re.search(r"\.(?:bytes|raw|dat|f32)$", name) and reader.size % 4 == 0:
         return SourceError(
             f"{reader.name} looks like bare numbers ({reader.size // 4:,} if they are float32), "

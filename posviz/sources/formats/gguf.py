@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING
 
 from posviz.errors import SourceError
 from posviz.sources.formats import ggml
-from posviz.sources.formats.tensors import Entry, TensorFile, damaged
+from posviz.sources.formats.tensors import (
+    MAX_TENSORS,
+    Entry,
+    TensorFile,
+    brief,
+    check_name,
+    damaged,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,8 +32,9 @@ _SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<
             11: "<q", 12: "<d"}  # fmt: skip
 _STRING, _ARRAY = 8, 9
 _MOST_TEXT = 1 << 20
-_MOST_STRINGS = 4_000_000
-_MOST_TENSORS = 100_000
+_MOST_STEPS = 3_000_000  # texts of all lists together, and lists in lists
+_LONGEST_KEY = 256
+_LONGEST_KEPT = 4_096  # characters of a text that says something of the model
 _MOST_KEYS = 100_000
 _MOST_AXES = 8
 
@@ -39,6 +47,13 @@ class _Cursor:
         self._step = 1 << (16 if reader.remote else 18)
         self._buffer, self._start = b"", 0
         self.position = 0
+        self._steps = _MOST_STEPS
+
+    def spend(self, steps: int) -> None:
+        """Count what a file may make us go through one by one."""
+        self._steps -= steps
+        if self._steps < 0:
+            raise damaged(self._reader.name, f"its lists hold more than {_MOST_STEPS:,} values")
 
     def take(self, length: int) -> bytes:
         begin = self.position - self._start
@@ -64,8 +79,9 @@ class _Cursor:
 
     def skip_texts(self, count: int) -> None:
         """Step over texts in place; vocabularies hold hundreds of thousands."""
-        if count * 8 > self._reader.size - self.position or count > _MOST_STRINGS:
+        if count * 8 > self._reader.size - self.position:
             raise damaged(self._reader.name, f"it announces {count:,} texts")
+        self.spend(count)
         for _ in range(count):
             begin = self.position - self._start
             if begin + 8 > len(self._buffer):
@@ -105,27 +121,27 @@ def open_gguf(reader: Reader) -> TensorFile:
     cursor = _Cursor(reader)
     cursor.take(4)
     version = cursor.number("<I")
-    if not 1 <= version <= 3:
+    if version not in (2, 3):
         raise SourceError(
             f"{reader.name} is GGUF version {version}, or was written on a big-endian machine; "
-            f"versions 1 to 3 are read. Convert the model again."
+            f"versions 2 and 3 are read. Convert the model again."
         )
-    count = "<I" if version == 1 else "<Q"
-    n_tensors, n_keys = cursor.number(count), cursor.number(count)
-    if n_tensors > _MOST_TENSORS or n_keys > _MOST_KEYS:
+    n_tensors, n_keys = cursor.number("<Q"), cursor.number("<Q")
+    if n_tensors > MAX_TENSORS or n_keys > _MOST_KEYS:
         raise damaged(reader.name, f"it announces {n_tensors:,} tensors and {n_keys:,} keys")
     keys: dict[str, object] = {}
     for _ in range(n_keys):
         name = cursor.text()
         value = _value(reader, cursor, cursor.number("<I"))
-        if value is not None:
+        endless = isinstance(value, str) and len(value) > _LONGEST_KEPT  # a chat template
+        if value is not None and not endless and len(name) <= _LONGEST_KEY:
             keys[name] = value
     entries, tensors = _directory(reader, cursor, n_tensors)
     start = _aligned(reader, cursor.position, keys)
     for entry in entries:
         if start + tensors[entry.name].offset + (entry.nbytes or 0) > reader.size:
             raise SourceError(
-                f"{reader.name} is incomplete: {entry.name} lies beyond its {reader.size:,} "
+                f"{reader.name} is incomplete: {brief(entry.name)} lies beyond its {reader.size:,} "
                 f"bytes. Download it again."
             )
 
@@ -154,6 +170,7 @@ def _value(reader: Reader, cursor: _Cursor, kind: int, depth: int = 0) -> object
     elif count > 1000:
         raise damaged(reader.name, f"it nests {count:,} lists")
     else:
+        cursor.spend(10 * count)
         for _ in range(count):
             _value(reader, cursor, inner, depth + 1)
     return None
@@ -165,19 +182,22 @@ def _directory(
     entries, tensors = [], {}
     for _ in range(count):
         name = cursor.text()
+        check_name(reader.name, name)
         n_axes = cursor.number("<I")
         if n_axes > _MOST_AXES:
-            raise damaged(reader.name, f"{name} has {n_axes:,} axes")
+            raise damaged(reader.name, f"{brief(name)} has {n_axes:,} axes")
         shape = tuple(cursor.number("<Q") for _ in range(n_axes))[::-1]  # stored fastest first
         kind, offset = cursor.number("<I"), cursor.number("<Q")
         block = ggml.BLOCKS.get(kind)
         if block is None:
-            raise SourceError(f"{reader.name}: {name} has the unknown type {kind}.")
+            raise SourceError(f"{reader.name}: {brief(name)} has the unknown type {kind}.")
         if name in tensors:
-            raise damaged(reader.name, f"its directory names {name} twice")
+            raise damaged(reader.name, f"its directory names {brief(name)} twice")
         elements = prod(shape)
         if (shape[-1] if shape else 1) % block.elements:  # blocks never cross rows
-            raise damaged(reader.name, f"rows of {name} do not fill blocks of {block.elements}")
+            raise damaged(
+                reader.name, f"rows of {brief(name)} do not fill blocks of {block.elements}"
+            )
         entries.append(
             Entry(name, shape, block.name, elements // block.elements * block.nbytes, reader.name)
         )

@@ -21,7 +21,16 @@ from posviz.sources.formats import zips
 from posviz.sources.formats.dtypes import BITS, decode
 from posviz.sources.formats.hdf5_groups import Links, dense_links, symbol_links
 from posviz.sources.formats.hdf5_store import Store
-from posviz.sources.formats.tensors import Entry, TensorFile, counted, damaged
+from posviz.sources.formats.tensors import (
+    MAX_AXES,
+    MAX_NAME,
+    Entry,
+    TensorFile,
+    brief,
+    check_entry,
+    counted,
+    damaged,
+)
 from posviz.sources.readers import Part
 
 if TYPE_CHECKING:
@@ -33,6 +42,7 @@ if TYPE_CHECKING:
 _MOST_OBJECTS = 100_000
 _MOST_MESSAGES = 10_000
 _MOST_DEPTH = 32
+_TO_ROOT = (3, 1)  # addresses between the end of the file and the root group, old and new
 _DATASPACE, _LINK_INFO, _DATATYPE, _LINK, _EXTERNAL = 0x01, 0x02, 0x03, 0x06, 0x07
 _LAYOUT, _FILTERS, _CONTINUATION, _SYMBOLS = 0x08, 0x0B, 0x10, 0x11
 
@@ -70,25 +80,29 @@ def open_hdf5(reader: Reader) -> TensorFile:
         messages = _messages(store, address)
         links, elsewhere = _links(store, messages)
         outside += elsewhere
+        if len(path) > MAX_NAME or len(waiting) + len(links) > _MOST_OBJECTS:
+            raise damaged(reader.name, "it nests or holds too many groups")
         waiting += [
             (f"{path}/{name}" if path else name, target, depth + 1)
             for name, target in sorted(links.items(), reverse=True)
+            if target not in seen
         ]
         found = _dataset(store, messages)
         if found is not None:
             dtype, shape, dataset = found
             size = prod(shape) * BITS[dtype] // 8
             entries.append(Entry(path, shape, dtype, size, reader.name))
+            check_entry(entries[-1])
             datasets[path] = dataset
 
     def read_entry(entry: Entry) -> NDArray[np.float32]:
         dataset = datasets[entry.name]
         size = entry.nbytes or 0
         if dataset.refusal is not None:
-            raise SourceError(f"{entry.name} in {reader.name} {dataset.refusal}")
+            raise SourceError(f"{brief(entry.name)} in {reader.name} {dataset.refusal}")
         raw = dataset.data if dataset.data is not None else reader.read_at(dataset.offset, size)
         if len(raw) < size:
-            raise damaged(reader.name, f"{entry.name} is shorter than its shape says")
+            raise damaged(reader.name, f"{brief(entry.name)} is shorter than its shape says")
         return decode(raw[:size], entry.dtype or "", entry.shape or (), name=entry.name)
 
     said = []
@@ -132,6 +146,12 @@ def _superblock(reader: Reader) -> tuple[Store, int]:
     if widths[0] not in (4, 8) or widths[1] not in (4, 8):
         raise damaged(reader.name, f"its HDF5 addresses are {widths[0]} bytes wide")
     store = Store(reader, *widths)
+    end = int.from_bytes(head[root - _TO_ROOT[version > 1] * widths[0] :][: widths[0]], "little")
+    if reader.size < end and not store.is_undefined(end):
+        raise SourceError(
+            f"{reader.name} is incomplete: {reader.size:,} of {end:,} bytes are there. Download it "
+            f"again."
+        )
     return store, int.from_bytes(head[root : root + widths[0]], "little")
 
 
@@ -144,8 +164,7 @@ def _messages(store: Store, address: int) -> list[tuple[int, bytes]]:
         raise damaged(store.name, "an object header cannot be read")
     found: list[tuple[int, bytes]] = []
     blocks = [(address + 16, int.from_bytes(head[8:12], "little"))]
-    while blocks:
-        start, length = blocks.pop(0)
+    for start, length in blocks:  # which grows as continuations are found
         raw = store.read(start, length)
         at = 0
         while at + 8 <= len(raw):
@@ -165,14 +184,11 @@ def _messages_2(store: Store, address: int) -> list[tuple[int, bytes]]:
     head = 6 if flags & 0x04 else 4  # with or without the order of creation
     found: list[tuple[int, bytes]] = []
     blocks = [(at + width, length)]
-    first = True
-    while blocks:
-        start, size = blocks.pop(0)
-        if not first:  # a continuation block has a signature and a checksum of its own
+    for number, (start, size) in enumerate(blocks):  # which grows as continuations are found
+        if number:  # a continuation block has a signature and a checksum of its own
             if store.read(start, 4) != b"OCHK":
                 raise damaged(store.name, "an object header is broken")
             start, size = start + 4, size - 8
-        first = False
         raw = store.read(start, max(size, 0))
         position = 0
         while position + head <= len(raw):
@@ -264,7 +280,7 @@ def _shape(store: Store, body: bytes) -> tuple[int, ...] | None:
         return None
     version, rank = body[0], body[1]
     start = {1: 8, 2: 4}.get(version)
-    if start is None or len(body) < start + rank * store.length_size:
+    if start is None or rank > MAX_AXES or len(body) < start + rank * store.length_size:
         return None
     return tuple(store.length(body, start + axis * store.length_size) for axis in range(rank))
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Links = dict[str, int]
 """Addresses of object headers by name."""
 
+MOST_LINKS = 100_000
 _MOST_NODES = 100_000
 _MOST_DEPTH = 16
 _LINK_NAMES = 5  # the kind of B-tree record that indexes links by name
@@ -45,9 +46,9 @@ def symbol_links(store: Store, tree: int, heap: int) -> Links:
             start = store.address(raw, at)
             cached = int.from_bytes(raw[at + 2 * store.offset_size :][:4], "little")
             if cached != 2:  # 2 is a soft link
-                end = names.find(b"\0", start)
-                name = names[start : end if end >= 0 else len(names)].decode("utf-8", "replace")
-                links[name] = store.address(raw, at + store.offset_size)
+                links[store.text(names, start)] = store.address(raw, at + store.offset_size)
+                if len(links) > MOST_LINKS:
+                    raise damaged(store.name, f"a group holds more than {MOST_LINKS:,} names")
     return links
 
 
@@ -93,6 +94,8 @@ def dense_links(store: Store, info: bytes) -> tuple[Links, int]:
             outside += 1
         else:
             links[name] = target
+        if len(links) > MOST_LINKS:
+            raise damaged(store.name, f"a group holds more than {MOST_LINKS:,} names")
     return links, outside
 
 
