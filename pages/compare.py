@@ -6,7 +6,7 @@ from posviz.figures.curve import Behind, curve_3d
 from posviz.figures.heatmap import heatmap
 from posviz.figures.offsets import offset_profile
 from posviz.figures.spectrum import spectrum
-from posviz.ui import beside, figure, page, results, tables
+from posviz.ui import beside, figure, nulls, page, tables
 from posviz.ui.format import decimal, literal
 from posviz.ui.page import Number
 
@@ -58,7 +58,7 @@ with page.card():
     elif view == "spectra":
         picture = spectrum(
             of.first.singular_values, name=names[0],
-            nulls={names[1]: results.scaled(of.second.singular_values, of.first.singular_values)},
+            nulls={names[1]: nulls.scaled(of.second.singular_values, of.first.singular_values)},
         )  # fmt: skip
         figure.show(picture, key="compared-spectra", height=480)
         facts.append("the second at the total variance of the first")

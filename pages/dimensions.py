@@ -2,14 +2,18 @@
 
 import streamlit as st
 
+from posviz.figures.along import along_positions
 from posviz.figures.energy import energy_by_dimension
 from posviz.figures.periods import power_by_period
 from posviz.figures.traces import trace_lines, trace_map
-from posviz.ui import dimensions, figure, page, results, tables
-from posviz.ui.format import count, decimal, percent
+from posviz.ui import dimensions, figure, nulls, page, results, tables
+from posviz.ui.format import count, decimal, percent, significant
 from posviz.ui.page import Number
 
-VIEWS = {"map": "Map", "lines": "Strongest", "power": "By period", "energy": "Energy"}
+VIEWS = {
+    "map": "Map", "lines": "Strongest", "power": "By period", "energy": "Energy",
+    "norms": "Norms",
+}  # fmt: skip
 
 found = page.question("What does each dimension do?")
 table = found.table
@@ -36,18 +40,28 @@ page.numbers(
     ),
     Number(
         percent(line.share if line else None),
-        f"of the power near period {line.period:.3g}" if line else "of the power in one period",
-        f"shuffled rows {percent(results.top_line(shuffled))} in their strongest",
+        f"of the power near period {significant(line.period)}"
+        if line
+        else "of the power in one period",
+        f"{nulls.top_line(shuffled)} in their strongest",
     ),
     Number(
         decimal(numbers.turning_cosine, digits=2),
         "turning cosine (1 smooth, −0.5 jitter)",
-        f"shuffled rows {decimal(shuffled.scalars['turning_cosine'], digits=2)}",
+        nulls.told(shuffled, "turning_cosine", nulls.two_places),
     ),
 )
 facts = ["each dimension about its mean", results.rows_said(numbers)]
 with page.card():
-    if not page.varies(numbers):
+    if view == "norms":
+        lengths = results.norms(table, numbers)
+        picture = along_positions(
+            lengths, numbers.positions, quantity="length of the row", name=table.name,
+            marked=results.marked(numbers), nulls=dimensions.median_norm(numbers),
+        )  # fmt: skip
+        figure.show(picture, key="norms", height=480)
+        facts[0] = "not centred"
+    elif not page.varies(numbers):
         pass
     elif view == "map":
         drawn = dimensions.traces(table, numbers, measured, order)

@@ -5,7 +5,7 @@ import streamlit as st
 from posviz.figures.curve import curve_3d
 from posviz.figures.heatmap import heatmap
 from posviz.figures.spectrum import spectrum
-from posviz.ui import figure, page, results, tables
+from posviz.ui import figure, nulls, page, results, tables
 from posviz.ui.format import decimal, percent
 from posviz.ui.page import Number
 
@@ -20,12 +20,12 @@ page.numbers(
     Number(
         percent(results.share_held(numbers)),
         "of the variance in three components",
-        f"random rows {percent(results.share_held(gaussian))}",
+        nulls.held(gaussian),
     ),
     Number(
         decimal(numbers.cosine.adjacent_mean),
-        "mean cosine of neighbours",
-        f"shuffled rows {decimal(shuffled.scalars['cosine.adjacent_mean'])}",
+        "mean cosine of neighbours, not centred",
+        nulls.told(shuffled, "cosine.adjacent_mean"),
     ),
     page.usable(numbers),
 )
@@ -43,16 +43,18 @@ with narrow:
     with page.card("Which positions look alike"):
         pairs = results.pairs(table, numbers)
         picture = heatmap(
-            pairs.values, limits=(-1, 1), n_positions=table.n_positions, name=table.name
-        )
+            pairs.values, limits=(-1, 1), label="cosine, not centred",
+            n_positions=table.n_positions, name=table.name,
+        )  # fmt: skip
         figure.show(picture, key="overview-pairs", height=270)
     with page.card("How many dimensions it needs"):
         if page.varies(numbers):
-            beside = results.null_spectra(numbers)
+            spectra = results.spectra(table, numbers)
+            beside = nulls.spectra(spectra)
             picture = spectrum(
                 numbers.singular_values,
                 nulls={name: beside[name] for name in beside if name != "sinusoidal"},
-                holds=results.holds(numbers),
+                holds=spectra.holds(),
                 name=table.name,
             )
             figure.show(picture, key="overview-spectrum", height=220)

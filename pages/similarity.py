@@ -3,18 +3,19 @@
 import streamlit as st
 
 from posviz.analysis.similarity import METRICS
+from posviz.figures.along import along_positions
 from posviz.figures.heatmap import heatmap
 from posviz.figures.offsets import offset_profile
-from posviz.ui import figure, page, results, tables
+from posviz.ui import figure, nulls, page, results, tables
 from posviz.ui.format import decimal
 from posviz.ui.page import Number
 
-VIEWS = {"pairs": "All pairs", "offset": "By offset"}
+VIEWS = {"pairs": "All pairs", "offset": "By offset", "along": "Neighbours"}
 
 found = page.question("Which positions look alike?")
 table = found.table
 numbers = results.analyse(table, without=page.without())
-shuffled = numbers.nulls["shuffled"].scalars
+shuffled, gaussian = numbers.nulls["shuffled"], numbers.nulls["gaussian"]
 page.answer_from(numbers, "similarity")
 
 left, right = st.columns([1, 2])
@@ -37,17 +38,17 @@ page.numbers(
     Number(
         decimal(measured.adjacent_mean),
         f"mean cosine of neighbours, {centred}",
-        f"shuffled rows {decimal(shuffled[f'{cosine}.adjacent_mean'])}",
+        nulls.told(shuffled, f"{cosine}.adjacent_mean"),
     ),
     Number(
         decimal(getattr(numbers, toeplitz)),
         f"Toeplitz share, {centred}",
-        f"shuffled rows {decimal(shuffled[toeplitz])}",
+        nulls.told(shuffled, toeplitz),
     ),
-    Number(
+    Number(  # shuffling moves pairs about, and leaves the smallest what it is
         decimal(measured.min),
         f"smallest cosine, {centred}",
-        f"shuffled rows {decimal(shuffled[f'{cosine}.min'])}",
+        nulls.told(gaussian, f"{cosine}.min"),
     ),
 )
 facts = [f"{metric.label.lower()}, {centred}", results.rows_said(numbers)]
@@ -70,13 +71,23 @@ with page.card():
             st.caption(
                 f"{metric.label} of {shown.cell[0]} and {shown.cell[1]}: {decimal(value, digits=6)}"
             )
-    else:
+    elif view == "offset":
         profile = results.by_offset(table, numbers, key)
         picture = offset_profile(
-            profile, nulls=results.null_offsets(numbers, key), label=metric.label.lower(),
+            profile, nulls=nulls.offsets(numbers, key), label=metric.label.lower(),
             name=table.name,
         )  # fmt: skip
         figure.show(picture, key="by-offset", height=480)
+    elif numbers.rows_used < 2:
+        st.info("One row has no neighbour.")
+    else:
+        values = results.neighbours(table, numbers, key)
+        picture = along_positions(
+            values, numbers.positions[:-1], quantity=f"{metric.label.lower()} with the next",
+            marked=results.marked(numbers), nulls=nulls.neighbours(numbers, key),
+            name=table.name,
+        )  # fmt: skip
+        figure.show(picture, key="neighbours", height=480)
 page.provenance(found, *facts)
 with page.section("All numbers"):
     tables.numbers(numbers, "cosine", "cosine_centred", "toeplitz")

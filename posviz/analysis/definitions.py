@@ -59,8 +59,11 @@ _DIMENSION = "How many dimensions the curve has, by one count; fewer is simpler.
 _ROWS = "Rows much longer or shorter than the median are special."
 _SHARE, _COSINE, _RANK = "0 to 1", "-1 to 1", "1 to rank"
 _WEIGHTS = "0 and up, in the units of the weights"
-_PROBE = "Wang and Chen (2020), arXiv:2010.04903"
-_YEDIDIA = "Yedidia (2023), LessWrong"
+_PROBE = "after Wang and Chen (2020), arXiv:2010.04903"
+_COSINES = "cosine similarity"
+_TISA = "R²; translation invariance after Wennberg and Henter (2021), arXiv:2106.01950"
+_SIMON = "after Simon, “GPT-2's positional embeddings”, james-simon.github.io"
+_YEDIDIA = "after Yedidia, “GPT-2's positional embedding matrix is a helix”, LessWrong"
 _LENGTH = "Euclidean length"
 
 # One entry is key, label, formula, centred, range, reading, source, values.
@@ -97,7 +100,9 @@ DEFINITIONS: dict[str, Definition] = {
                    _RANK, _DIMENSION, "inverse Simpson index of q", Values(306, 24.1, 3.59)),
         Definition("effective_rank.stable", "Stable rank", "Σ s² / max s²", True, _RANK,
                    "How many dimensions the curve has, by one count; fewer is simpler. Only the "
-                   "largest is compared.", "Rudelson and Vershynin (2007)", Values(157, 6.8, 2.99)),
+                   "largest is compared.",
+                   "Rudelson and Vershynin (2007), there called numerical rank",
+                   Values(157, 6.8, 2.99)),
         # Rows
         Definition("norms.first", "Norm, first", "first of |p_i|", False, _WEIGHTS, _ROWS, _LENGTH,
                    Values(0.554, 19.6, 9.88)),
@@ -120,38 +125,38 @@ DEFINITIONS: dict[str, Definition] = {
         # Similarity
         Definition("cosine.adjacent_mean", "Neighbours' cosine", "mean of C over pairs (i, i + 1)",
                    False, _COSINE, "Near 1: neighbours point the same way. Near 0: they do not.",
-                   _PROBE, Values(0.00553, 0.973, 0.997)),
+                   _COSINES, Values(0.00553, 0.973, 0.997)),
         Definition("cosine.mean", "Mean cosine", "mean of C over pairs i < j", False, _COSINE,
-                   "How much all rows share one direction.", _PROBE,
+                   "How much all rows share one direction.", _COSINES,
                    Values(0.000103, 0.42, 0.0305)),
         Definition("cosine.min", "Smallest cosine", "min of C", False, _COSINE,
-                   "Below 0: some positions point opposite ways.", _PROBE,
+                   "Below 0: some positions point opposite ways.", _COSINES,
                    Values(-0.162, 0.244, -0.866)),
         Definition("cosine.by_offset", "Cosine by offset", "m(k) = mean of C over pairs (i, i + k)",
                    False, _COSINE, "Falls with k on a simple curve; dips and rises again on waves.",
-                   _PROBE),
+                   _COSINES),
         Definition("cosine_centred.adjacent_mean", "Neighbours' centred cosine",
                    "mean of C over pairs (i, i + 1)", True, _COSINE,
-                   "Near 1: neighbours point the same way. Near 0: they do not.", _PROBE,
+                   "Near 1: neighbours point the same way. Near 0: they do not.", _COSINES,
                    Values(0.00348, 0.954, 0.998)),
         Definition("cosine_centred.mean", "Mean centred cosine", "mean of C over pairs i < j", True,
-                   _COSINE, "How much all rows share one direction.", _PROBE,
+                   _COSINE, "How much all rows share one direction.", _COSINES,
                    Values(-0.00196, -0.00187, -0.000759)),
         Definition("cosine_centred.min", "Smallest centred cosine", "min of C", True, _COSINE,
-                   "Below 0: some positions point opposite ways.", _PROBE,
+                   "Below 0: some positions point opposite ways.", _COSINES,
                    Values(-0.162, -0.219, -0.954)),
         Definition("cosine_centred.by_offset", "Centred cosine by offset",
                    "m(k) = mean of C over pairs (i, i + k)", True, _COSINE,
-                   "Falls with k on a simple curve; dips and rises again on waves.", _PROBE),
+                   "Falls with k on a simple curve; dips and rises again on waves.", _COSINES),
         Definition("toeplitz_r2", "Toeplitz share",
                    "1 - Σ (C_ij - m(j - i))² / Σ (C_ij - mean)² over pairs i < j", False, _SHARE,
                    "1: similarity depends on the offset alone. 0: not at all.",
-                   "translation invariance; Wennberg and Henter (2021), TISA",
+                   _TISA,
                    Values(0.00388, 1, 0.802)),
         Definition("toeplitz_r2_centred", "Toeplitz share, centred",
                    "1 - Σ (C_ij - m(j - i))² / Σ (C_ij - mean)² over pairs i < j", True, _SHARE,
                    "1: similarity depends on the offset alone. 0: not at all.",
-                   "translation invariance; Wennberg and Henter (2021), TISA",
+                   _TISA,
                    Values(0.00387, 0.968, 0.795)),
         # From one position to the next
         Definition("roughness", "Roughness", "Σ |D_i|² / Σ |p_i - m|²", True, "0 to 4",
@@ -185,6 +190,21 @@ DEFINITIONS: dict[str, Definition] = {
         Definition("helix_fit", "Helix fit",
                    "R² of z = A exp(i (w p + φ)) for z = PC1 + i PC2, w at the Fourier peak", True,
                    _SHARE, "1: a steady circle.", "least squares", Values(0.0119, 0.935, 0.808)),
+        Definition("helix_fit.period", "Period of the fit", "1 / |w|, in positions for one turn",
+                   True, "over 1, in positions", "How many positions one turn takes.",
+                   "least squares", Values(2.16, 588, 550)),
+        Definition("helix_fit.amplitude", "Radius of the fit", "A", True, _WEIGHTS,
+                   "Near the mean radius: a steady circle.", "least squares",
+                   Values(0.00683, 6.95, 2.44)),
+        Definition("helix_fit.phase", "Phase of the fit", "φ, the angle at the first row", True,
+                   "-π to π, in radians", "Where the circle begins.", "least squares",
+                   Values(-1.98, 1.16, 0.889)),
+        Definition("helix_fit.axis_slope", "Slope along the axis",
+                   "slope of the straight line through the axis component", True,
+                   "in the units of the weights a position", "How fast the helix rises.",
+                   "least squares", Values(2.56e-05, -0.0374, 0.00542)),
+        Definition("helix_fit.axis_r2", "Straightness of the axis", "R² of that line", True, _SHARE,
+                   "1: the helix rises evenly.", "least squares", Values(0.00728, 0.937, 0.929)),
         # Order, probes, coordinates
         Definition("nearest_neighbour_order", "Nearest-neighbour order",
                    "share of i whose most similar other row is i ± 1", True, _SHARE,
@@ -196,7 +216,8 @@ DEFINITIONS: dict[str, Definition] = {
                    "Atkins, Boman and Hendrickson (1998)", Values(0.0184, 1, 1)),
         Definition("low_dct_share", "Slow share",
                    "energy of the DCT-II along position in bins 1 to 8, over all bins but 0", True,
-                   _SHARE, "1: only slow waves.", _PROBE, Values(0.0159, 0.448, 0.941)),
+                   _SHARE, "1: only slow waves.", "orthonormal DCT-II; 8 bins are a choice",
+                   Values(0.0159, 0.448, 0.941)),
         Definition("position_probe", "Position probe",
                    "mean |predicted - i|, ridge, 5 folds, first 512 rows", False,
                    "0 and up, in positions", "0: a linear reader knows every position.", _PROBE,
@@ -206,11 +227,11 @@ DEFINITIONS: dict[str, Definition] = {
                    False, _SHARE, "0.5: guessing.", _PROBE, Values(0.391, 0.0391, 0.0195)),
         Definition("coordinate_energy", "Energy in 64 dimensions",
                    "share of Σ var_j in the 64 largest dimensions", True, _SHARE,
-                   "Near 1: position is written in few dimensions.", "Simon (2024)",
+                   "Near 1: position is written in few dimensions.", _SIMON,
                    Values(0.0931, 0.149, 0.989)),
         Definition("dimensions_for_90", "Dimensions for 90 %",
                    "the fewest dimensions whose var_j add up to 0.90 Σ var_j", True, "1 to d",
-                   "Few: position is written in few dimensions of the model.", "Simon (2024)",
+                   "Few: position is written in few dimensions of the model.", _SIMON,
                    Values(683, 401, 47)),
         # Comparing
         Definition("cka", "CKA", "|X'Y|² / (|X'X| |Y'Y|), Frobenius norms", True, _SHARE,
@@ -275,7 +296,7 @@ DEFINITIONS: dict[str, Definition] = {
         Definition("token_projection", "Token direction in position's space",
                    "v'Πv for each singular direction v of the token table, Π onto the leading k "
                    "directions of positions", False, _SHARE,
-                   "High only at the end: positions live where tokens do not.", "Simon (2024)"),
+                   "High only at the end: positions live where tokens do not.", _SIMON),
         Definition("token_position_max", "Largest cosine of token and position",
                    "the cosine of largest size over every token and position", False, _COSINE,
                    "Smaller than for random rows: the two tables avoid each other.",
@@ -283,7 +304,7 @@ DEFINITIONS: dict[str, Definition] = {
         Definition("token_energy", "Token energy in position's dimensions",
                    "share of Σ t² in the dimensions that hold 90 % of the variance of positions",
                    False, _SHARE, "Below m / d: tokens keep out of position's m dimensions.",
-                   "Simon (2024)"),
+                   _SIMON),
         Definition("head_attention", "Attention from position alone",
                    "mean over i of softmax_j ((x_i Wq + bq) · x_j Wk / √d_k) at each j - i, x the "
                    "position row after the layer norms on the way", False, _SHARE,
@@ -307,6 +328,11 @@ DEFINITIONS: dict[str, Definition] = {
                    "mean cross entropy of the scored symbols", None, "0 and up, in nats",
                    "As high as with all rows zero: the order was all there was.",
                    "posviz/model/ablations.py"),
+        Definition("length_loss", "Loss past the last row",
+                   "mean cross entropy of the scored symbols in sequences of each length", None,
+                   "0 and up, in nats",
+                   "Rising with the length: the rows there are no longer those that were trained.",
+                   "posviz/model/reach.py"),
     )
 }
 # fmt: on

@@ -16,6 +16,7 @@ from posviz.analysis.pairs import (
     sums_by_fourier,
     unit_rows,
 )
+from posviz.analysis.smoothness import step_norms
 from posviz.errors import SettingError
 
 Array = NDArray[np.floating]
@@ -262,6 +263,31 @@ def offset_profile(weights: Array, metric: str = "cosine") -> OffsetProfile:
     if sums.squares is None:
         return OffsetProfile(mean, None)
     return OffsetProfile(mean, np.sqrt(np.maximum(sums.squares / sums.counts - mean**2, 0.0)))
+
+
+def adjacent(weights: Array, metric: str = "cosine") -> Float64:
+    """Similarity of each row and the next, along position.
+
+    Parameters
+    ----------
+    weights : array of shape (n_rows, d_model)
+    metric : key of METRICS
+
+    Returns
+    -------
+    array of shape (n_rows - 1,)
+
+    Raises
+    ------
+    SettingError
+        ``metric`` is not a key of METRICS.
+    """
+    chosen = _metric(metric)
+    if not chosen.linear:
+        return step_norms(weights)
+    rows = chosen.rows(weights)
+    products: Float64 = np.einsum("ij,ij->i", rows[:-1], rows[1:], dtype=np.float64)
+    return np.clip(products, *chosen.limits) if chosen.limits[0] is not None else products
 
 
 def toeplitz_share(weights: Array, *, centred: bool = False) -> float | None:

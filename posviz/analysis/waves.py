@@ -165,10 +165,10 @@ class HelixFit:
 
     Parameters
     ----------
-    period : float
-        Positions for one turn.
+    frequency : float
+        Turns per position; its sign is the sense of turning.
     phase : float
-        Angle at position 0, in radians.
+        Angle at the first row, in radians.
     amplitude : float
         Radius in the units of the weights.
     r2 : float
@@ -179,12 +179,17 @@ class HelixFit:
         Share of that component's variance that the line explains, in [0, 1].
     """
 
-    period: float
+    frequency: float
     phase: float
     amplitude: float
     r2: float
     axis_slope: float
     axis_r2: float
+
+    @property
+    def period(self) -> float:
+        """Positions for one turn."""
+        return 1 / abs(self.frequency)
 
 
 def helix_fit(decomposition: Decomposition) -> HelixFit | None:
@@ -208,7 +213,7 @@ def helix_fit(decomposition: Decomposition) -> HelixFit | None:
     slope, level = np.polyfit(position, axis, 1)
     off_line = np.square(axis - slope * position - level).sum()
     return HelixFit(
-        period=float(1 / abs(frequency)),
+        frequency=frequency,
         phase=float(np.angle(turned)),
         amplitude=float(np.abs(turned)),
         r2=float(np.clip(1 - rest / np.square(np.abs(z)).sum(), 0.0, 1.0)),

@@ -9,6 +9,7 @@ import numpy as np
 from posviz.figures.lines import Line, add_line, add_nulls, gaps, label, padded
 from posviz.figures.picture import Picture
 from posviz.figures.theme import LIGHT, blank
+from posviz.wording import significant
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -84,8 +85,10 @@ def _alt(x: np.ndarray, y: np.ndarray, quantity: str, name: str) -> str:
     if not finite.size:
         return f"{quantity} of {name} along {len(x):,} positions: no position has a value."
     low, high = finite[np.argmin(y[finite])], finite[np.argmax(y[finite])]
+    median, lowest, highest = (
+        significant(float(value)) for value in (np.median(y[finite]), y[low], y[high])
+    )
     return (
-        f"{quantity} of {name} along {len(x):,} positions: median {np.median(y[finite]):.3g}, "
-        f"lowest {y[low]:.3g} at position {int(x[low]):,}, highest {y[high]:.3g} at position "
-        f"{int(x[high]):,}."
+        f"{quantity} of {name} along {len(x):,} positions: median {median}, lowest {lowest} at "
+        f"position {int(x[low]):,}, highest {highest} at position {int(x[high]):,}."
     )

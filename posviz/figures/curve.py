@@ -384,7 +384,7 @@ def _alt(data: _Drawn, name: str, behind: Behind | None) -> str:
     faint = f" Faintly behind it: {behind.label}." if behind else ""
     return (
         f"{kind} curve of {name}: {len(data.points):,} positions joined in order, "
-        f"from {first} (indigo) to {last} (amber), on {axes}.{held}{faint}"
+        f"from {first:,} (indigo) to {last:,} (amber), on {axes}.{held}{faint}"
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from posviz.figures.colourbar import ROOM, add_colour_bar
 from posviz.figures.picture import Picture, Raster, quantise
 from posviz.figures.theme import PALETTES, blank
+from posviz.wording import decimal, significant
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -77,20 +78,20 @@ def heatmap(
         yaxis={"title": {"text": "position"}, "range": edges[::-1], "showgrid": False,
                "scaleanchor": "x", "constrain": "domain", "constraintoward": "top"},
     )  # fmt: skip
-    words = (f"{label} {_number(low)}", _number(high))
+    words = (f"{label} {significant(low)}", significant(high))
     add_colour_bar(figure, PALETTES[palette], (low, high), words)
     return Picture(figure, _alt(cells, count, step, first, label, name), raster)
 
 
 def _alt(cells: np.ndarray, count: int, step: int, first: int, label: str, name: str) -> str:
     finite = cells[np.isfinite(cells)]
-    found = f"from {finite.min():.2f} to {finite.max():.2f}" if finite.size else "without a value"
+    found = (
+        f"from {decimal(finite.min(), digits=2)} to {decimal(finite.max(), digits=2)}"
+        if finite.size
+        else "without a value"
+    )
     pooled = f" Each cell is the mean of {step} × {step} pairs." if step > 1 else ""
     return (
-        f"Heatmap of {label} for every pair of positions {first} to {first + count - 1} of "
+        f"Heatmap of {label} for every pair of positions {first:,} to {first + count - 1:,} of "
         f"{name}, the first at the top left: {found}.{pooled}"
     )
-
-
-def _number(value: float) -> str:
-    return f"{value:.3g}".replace("-", "−")

@@ -10,6 +10,7 @@ from posviz.analysis.similarity import OffsetProfile
 from posviz.figures.lines import Band, Line, add_band, add_line, add_nulls, gaps, padded
 from posviz.figures.picture import Picture
 from posviz.figures.theme import blank
+from posviz.wording import decimal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,9 +78,12 @@ def _alt(mean: np.ndarray, label: str, name: str, beside: list[str]) -> str:
     if not finite.size:
         return f"Mean {label} of {name} by offset: no offset has a value."
     lowest = int(finite[np.argmin(mean[finite])])
-    near = f"{mean[1]:.3f} at offset 1, " if len(mean) > 1 and np.isfinite(mean[1]) else ""
+    near = (
+        f"{decimal(float(mean[1]))} at offset 1, " if len(mean) > 1 and np.isfinite(mean[1]) else ""
+    )
     with_them = f", beside {' and '.join(beside)}" if beside else ""
+    least, last = (decimal(float(mean[row])) for row in (lowest, finite[-1]))
     return (
         f"Mean {label} of {name} by offset, {len(mean):,} offsets{with_them}: {near}lowest "
-        f"{mean[lowest]:.3f} at offset {lowest:,}, {mean[finite[-1]]:.3f} at the last."
+        f"{least} at offset {lowest:,}, {last} at the last."
     )

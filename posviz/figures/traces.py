@@ -11,6 +11,7 @@ from posviz.figures.curve import segments
 from posviz.figures.lines import gaps
 from posviz.figures.picture import Picture, Raster, quantise
 from posviz.figures.theme import PALETTES, blank
+from posviz.wording import significant
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -68,10 +69,14 @@ def trace_map(
         yaxis={"title": {"text": title}, "range": [first + n_rows - 0.5, first - 0.5],
                "showgrid": False},
     )  # fmt: skip
-    ends = (f"value −{limit:.2g}", f"{limit:.2g}")
+    ends = (f"value {significant(-limit, figures=2)}", significant(limit, figures=2))
     add_colour_bar(figure, PALETTES["diverging"], (-limit, limit), ends)
     finite = cells[np.isfinite(cells)]
-    found = f"from {finite.min():.3g} to {finite.max():.3g}" if finite.size else "without a value"
+    found = (
+        f"from {significant(float(finite.min()))} to {significant(float(finite.max()))}"
+        if finite.size
+        else "without a value"
+    )
     alt = (
         f"Values of {n_rows:,} dimensions of {name} along {n_cols:,} positions, {title}, each "
         f"about its mean: {found}."
@@ -127,7 +132,7 @@ def trace_lines(
         for rows, colour in segments(np.arange(len(at)), since):
             figure.add_scatter(
                 x=at[rows], y=(zero + line[rows]).astype(np.float32),
-                text=[f"{value:.3g}" for value in line[rows]], hovertemplate=hover,
+                text=[significant(float(value)) for value in line[rows]], hovertemplate=hover,
                 mode="lines", line={"color": colour, "width": 2}, meta="walk",
                 name=f"dimension {number}",
             )  # fmt: skip

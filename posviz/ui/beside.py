@@ -10,7 +10,7 @@ import streamlit as st
 from posviz.analysis.compare import Comparison, compare
 from posviz.analysis.similarity import OffsetProfile, Pooled
 from posviz.ui import opened, picker, results
-from posviz.ui.format import decimal, literal
+from posviz.ui.format import count, counted, decimal, literal
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from posviz.table import PositionTable
     from posviz.ui.opened import Opened
 
-WITH = "with"
+WITH, OF_IT = "with", "with_parameter"
+_PARAMETER_OF = "_with_parameter_of"  # the reference that the picked parameter belongs to
 _USUAL = "_with_usual"  # the default when the page last ran: it follows the open table
 KEPT = 12
 
@@ -48,11 +49,28 @@ def pick(found: Opened) -> Opened:
         placeholder=picker.PLACEHOLDER,
         help=picker.GRAMMAR,
     )
-    other, trouble = opened.beside(ref or usual, instead=usual)
+    ref = ref or usual
+    if session.get(_PARAMETER_OF, ref) != ref:
+        session.pop(OF_IT, None)  # it was a table of another file
+        asked = None
+    else:
+        asked = session.get(OF_IT) or st.query_params.get(OF_IT)
+    session[_PARAMETER_OF] = ref
+    other, trouble = opened.beside(ref, asked, instead=usual)
+    _tables_of(other, asked)
     if trouble:
         st.error(literal(trouble), icon=":material/error:")
         st.button("Try again", on_click=opened.try_again, key="try-again-with")
     return other
+
+
+def _tables_of(other: Opened, asked: str | None) -> None:
+    """Another table of the second file, where it holds several or one was named."""
+    names = [table.parameter for table in other.facts.tables]
+    if asked and asked not in names:
+        names.insert(0, asked)
+    if len(names) > 1:
+        st.selectbox("Its table", names, key=OF_IT, bind="query-params")
 
 
 def compared(a: PositionTable, b: PositionTable, *, without: bool) -> Comparison:
@@ -95,8 +113,8 @@ def said(of: Comparison, names: tuple[str, str]) -> tuple[str, ...]:
     return (
         headline,
         f"CKA is {decimal(of.cka)}, where shuffled rows reach {decimal(of.cka_null)}; {rest}.",
-        f"90 % of the variance takes {k[0]} component{'' if k[0] == 1 else 's'} in "
-        f"{literal(names[0])} and {k[1]} in {literal(names[1])}.",
+        f"90 % of the variance takes {counted(k[0] or 0, 'component')} in {literal(names[0])} and "
+        f"{count(k[1])} in {literal(names[1])}.",
     )
 
 

@@ -12,7 +12,7 @@ from posviz.analysis.coordinates import CoordinateEnergy, coordinate_energy
 from posviz.analysis.nulls import NULLS
 from posviz.analysis.waves import PowerSpectrum, power_spectrum
 from posviz.ui import results
-from posviz.ui.format import count, decimal, percent
+from posviz.ui.format import count, decimal, percent, significant
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -123,6 +123,11 @@ def thresholds(found: Dimensions) -> dict[int, int]:
     return {key: m for key, m in needed.items() if m is not None}
 
 
+def median_norm(numbers: Analysis) -> dict[str, NDArray[np.float64]]:
+    """The median length as a level line: what a row without anything special has."""
+    return {"median": np.full(numbers.rows_used, numbers.norms.median)}
+
+
 def said(table: PositionTable, numbers: Analysis, found: Dimensions) -> tuple[str, ...]:
     """A headline and up to two sentences, made from the numbers."""
     needed, null = (e.dimensions_for(0.9) for e in (found.energy, found.null_energy))
@@ -137,7 +142,8 @@ def said(table: PositionTable, numbers: Analysis, found: Dimensions) -> tuple[st
     if not numbers.power:
         return (headline, *own)
     line = numbers.power[0]
-    wave = f"The strongest period is {line.period:.3g} positions, with {percent(line.share)} of "
+    period, share = significant(line.period), percent(line.share)
+    wave = f"The strongest period is {period} positions, with {share} of "
     several = sum(part.share >= 0.05 for part in numbers.power)
     rest = f"the power; {several} periods hold 5 % or more." if several > 1 else "the power."
     return (headline, wave + rest, *own)

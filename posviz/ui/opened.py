@@ -114,12 +114,12 @@ def choose(ref: str | None, parameter: str | None = None) -> Opened:
     return current()
 
 
-def beside(ref: str, *, instead: str) -> tuple[Opened, str | None]:
+def beside(ref: str, parameter: str | None = None, *, instead: str) -> tuple[Opened, str | None]:
     """Another table to hold the open one against; where it cannot be opened, ``instead`` and why.
 
     As with :func:`choose`, what was refused is not asked for again on every run.
     """
-    session, asked = st.session_state, (ref, None)
+    session, asked = st.session_state, (ref, parameter)
     before = cast("Refused | None", session.get(_REFUSED_BESIDE))
     if before is None or before.asked != asked:
         session.pop(_REFUSED_BESIDE, None)

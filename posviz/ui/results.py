@@ -6,23 +6,34 @@ hashing only a sample of it). What is cached is frozen and shared by all visitor
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
 
+from posviz.analysis.decomposition import (
+    components_for,
+    effective_rank,
+    spectrum,
+    variance_ratio,
+)
 from posviz.analysis.knowledge import Order, measure_order
-from posviz.analysis.null_draws import NullSummary
+from posviz.analysis.measures import SHARES
+from posviz.analysis.nulls import NULLS
+from posviz.analysis.pairs import row_norms
 from posviz.analysis.similarity import (
     METRICS,
     OffsetProfile,
     Pooled,
+    adjacent,
     offset_profile,
     pooled_similarity,
     similarity,
 )
 from posviz.analysis.special import SpecialRow, special_rows
 from posviz.analysis.summary import Analysis, analyze
+from posviz.analysis.waves import HelixFit, helix_fit
 from posviz.ui.format import listed
 
 if TYPE_CHECKING:
@@ -30,6 +41,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from posviz.analysis.measures import Measures
     from posviz.table import PositionTable
 
 PAINTED = 1024  # rows and columns of a heatmap on screen; longer tables are averaged in blocks
@@ -84,60 +96,113 @@ def rows_said(numbers: Analysis) -> str:
     return f"{numbers.rows_used:,} rows, without {listed(gone)}"
 
 
-def share_held(
-    numbers: Analysis | NullSummary, components: Collection[int] = range(3)
-) -> float | None:
-    """Share of the variance in these components, from 0; of a null, the median of its draws."""
-    measures = numbers.draws if isinstance(numbers, NullSummary) else (numbers,)
-    shares = [m.explained_variance_ratio for m in measures]
-    held = [
-        float(sum(share[k] for k in set(components) if k < len(share)))
-        for share in shares
-        if share is not None
-    ]
-    return float(np.median(held)) if held else None
+def share_held(measures: Measures, components: Collection[int] = range(3)) -> float | None:
+    """Share of the variance in these components, counted from 0."""
+    share = measures.explained_variance_ratio
+    if share is None:
+        return None
+    return float(sum(share[k] for k in set(components) if k < len(share)))
 
 
-def top_line(null: NullSummary) -> float | None:
-    """Share of the power in the strongest period of a null; the median of its draws."""
-    shares = [draw.power[0].share for draw in null.draws if draw.power]
-    return float(np.median(shares)) if shares else None
+@dataclass(frozen=True, eq=False)
+class Spectra:
+    """Singular values of the rows used and of two nulls, all of them centred or none.
+
+    ``gaussian`` has one spectrum a draw.
+    """
+
+    own: NDArray[np.float64]
+    gaussian: tuple[NDArray[np.float64], ...]
+    sinusoidal: NDArray[np.float64]
+
+    def holds(self, share: float = 0.9) -> tuple[int, float] | None:
+        """How many components hold which share, for the mark on a spectrum."""
+        found = components_for(variance_ratio(self.own), share)
+        return None if found is None else (found, share)
 
 
-def holds(numbers: Analysis, share: int = 90) -> tuple[int, float] | None:
-    """How many components hold ``share`` percent of the variance, for the mark on a spectrum."""
-    components = numbers.components[str(share)]
-    return None if components is None else (components, share / 100)
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """What one spectrum says in few numbers; None without any variance.
+
+    ``cumulative`` is the share of the first 1, 2, … components, ``thresholds`` how many hold 90,
+    95 and 99 %.
+    """
+
+    cumulative: NDArray[np.float64]
+    thresholds: dict[int, int]
+    three: float | None
+    participation: float | None
+
+    @property
+    def for_95(self) -> int | None:
+        """How many components hold 95 %."""
+        return self.thresholds.get(95)
 
 
-def null_spectra(numbers: Analysis) -> dict[str, NDArray[np.float64]]:
-    """Spectra that the table's own stands beside: random rows, and the fixed sinusoids."""
-    sinusoidal = numbers.nulls["sinusoidal"].draws[0].singular_values
-    spectra = {
-        "random rows": numbers.nulls["gaussian"].draws[0].singular_values,
-        "sinusoidal": scaled(sinusoidal, numbers.singular_values),
+def ranked(values: NDArray[np.float64]) -> Ranked:
+    """Shares and effective rank of singular values."""
+    ratio = variance_ratio(values)
+    if ratio is None:
+        return Ranked(np.zeros(0), {}, None, None)
+    needed = {
+        int(name): found
+        for name, share in SHARES.items()
+        if (found := components_for(ratio, share)) is not None
     }
-    return {name: values for name, values in spectra.items() if values.any()}
+    cumulative = np.cumsum(ratio)
+    three = float(cumulative[min(3, len(ratio)) - 1])
+    return Ranked(cumulative, needed, three, effective_rank(values).participation)
 
 
-def null_shares(numbers: Analysis) -> dict[str, NDArray[np.float64]]:
-    """Cumulative shares of the same two."""
-    shares = {
-        "random rows": numbers.nulls["gaussian"].draws[0].explained_variance_ratio,
-        "sinusoidal": numbers.nulls["sinusoidal"].draws[0].explained_variance_ratio,
-    }
-    return {name: np.cumsum(share) for name, share in shares.items() if share is not None}
+def spectra(table: PositionTable, numbers: Analysis, *, centred: bool = True) -> Spectra:
+    """The spectrum with the mean row taken away first, or of the rows as they are."""
+    if centred:
+        gaussian = tuple(draw.singular_values for draw in numbers.nulls["gaussian"].draws)
+        sinusoidal = numbers.nulls["sinusoidal"].draws[0].singular_values
+        return Spectra(numbers.singular_values, gaussian, sinusoidal)
+    return _not_centred(table.fingerprint, numbers.rows_used, table, numbers.positions)
 
 
-def null_offsets(numbers: Analysis, metric: str) -> dict[str, NDArray[np.float64]]:
-    """Cosine by offset of shuffled rows and of the fixed sinusoids; nothing for other metrics."""
-    if METRICS[metric].limits != (-1.0, 1.0):
-        return {}
-    kind = "cosine_centred" if METRICS[metric].centred else "cosine"
-    return {
-        "shuffled rows": getattr(numbers.nulls["shuffled"].draws[0], kind).by_offset,
-        "sinusoidal": getattr(numbers.nulls["sinusoidal"].draws[0], kind).by_offset,
-    }
+def neighbours(table: PositionTable, numbers: Analysis, metric: str) -> NDArray[np.float64]:
+    """Similarity of each row used and the next, one fewer than rows."""
+    return adjacent(table.weights[numbers.positions], metric)
+
+
+def norms(table: PositionTable, numbers: Analysis) -> NDArray[np.float64]:
+    """Length of every row used."""
+    return row_norms(table.weights[numbers.positions])
+
+
+@dataclass(frozen=True, eq=False)
+class Turned:
+    """Turns in the plane of the first two components since the first row, and a steady pitch.
+
+    Both of shape (rows_used,).
+    """
+
+    turns: NDArray[np.float64]
+    steady: NDArray[np.float64]
+
+
+def turned(table: PositionTable, numbers: Analysis) -> Turned | None:
+    """How the curve turns from row to row; None where there is no circle to fit."""
+    phase, found = numbers.helix.phase, fit(table, numbers)
+    if phase is None or found is None:
+        return None
+    turns = (phase - phase[0]) / (2 * np.pi)
+    steady = found.frequency * np.arange(len(turns))
+    return Turned(turns, steady + (turns - steady).mean())
+
+
+def fit(table: PositionTable, numbers: Analysis) -> HelixFit | None:
+    """The steady circle closest to the first two components of the rows used."""
+    return _fit(table.fingerprint, numbers.rows_used, numbers)
+
+
+def marked(numbers: Analysis) -> tuple[int, ...]:
+    """Positions of the special rows, to mark on a line along position."""
+    return tuple(row.position for row in numbers.special_rows)
 
 
 def ordinary(numbers: Analysis, *, special: bool) -> NDArray[np.intp]:
@@ -145,12 +210,6 @@ def ordinary(numbers: Analysis, *, special: bool) -> NDArray[np.intp]:
     odd = [] if special else [row.position for row in numbers.special_rows]
     kept = np.flatnonzero(~np.isin(numbers.positions, odd))
     return kept if len(kept) else np.arange(numbers.rows_used)
-
-
-def scaled(values: NDArray[np.float64], own: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A spectrum at the total variance of ``own``: a picture compares shapes, not units."""
-    size = float(np.linalg.norm(values))
-    return values * (float(np.linalg.norm(own)) / size) if size > 0 else values
 
 
 def painted(weights: NDArray[np.float32], positions: NDArray[np.int64], metric: str) -> Pooled:
@@ -174,6 +233,23 @@ def _special(fingerprint: str, _weights: NDArray[np.float32]) -> tuple[SpecialRo
 @st.cache_resource(max_entries=TABLES, show_spinner=False)
 def _analyse(fingerprint: str, without: bool, _table: PositionTable) -> Analysis:
     return analyze(_table, exclude_special=without)
+
+
+@st.cache_resource(max_entries=TABLES, show_spinner=False)
+def _not_centred(
+    fingerprint: str, rows_used: int, _table: PositionTable, _positions: NDArray[np.int64]
+) -> Spectra:
+    rows = _table.weights[_positions]
+    gaussian, sinusoidal = (
+        spectrum(NULLS[key].make(rows, np.random.default_rng(0)), centred=False)
+        for key in ("gaussian", "sinusoidal")
+    )
+    return Spectra(spectrum(rows, centred=False), (gaussian,), sinusoidal)
+
+
+@st.cache_resource(max_entries=TABLES, show_spinner=False)
+def _fit(fingerprint: str, rows_used: int, _numbers: Analysis) -> HelixFit | None:
+    return helix_fit(_numbers.decomposition)
 
 
 @st.cache_resource(max_entries=TABLES, show_spinner=False)

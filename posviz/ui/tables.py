@@ -9,37 +9,47 @@ import streamlit as st
 
 from posviz.analysis.definitions import DEFINITIONS, Values
 from posviz.interpolation import METHODS, Geometry
-from posviz.ui import page
-from posviz.ui.format import ABSENT, count, decimal, literal, percent
+from posviz.ui import nulls, page
+from posviz.ui.format import ABSENT, count, decimal, literal, percent, significant
 
 if TYPE_CHECKING:
     from posviz.analysis.compare import Comparison
     from posviz.analysis.coordinates import CoordinateEnergy
     from posviz.analysis.knowledge import Order
     from posviz.analysis.summary import Analysis
+    from posviz.analysis.waves import HelixFit
 
 CENTRED = {True: "centred", False: "not centred", None: ""}
-NULLS = {"gaussian": "random rows", "shuffled": "shuffled rows", "sinusoidal": "sinusoidal"}
+UNCHANGED = "unchanged"
 
 
 def numbers(of: Analysis, *prefixes: str) -> None:
     """Every number whose dotted name starts with one of ``prefixes`` (all without any).
 
-    Each stands beside the median of its nulls.
+    Each stands beside its nulls: median and, of several draws, 5th to 95th percentile.
     """
     own = of.scalars()
     rows = [
-        (_label(name), _value(own[name]), *(_value(of.nulls[key].scalars[name]) for key in NULLS))
+        (_label(name), _value(own[name]), *(_null(of, key, name) for key in nulls.NAMES))
         for name in own
         if not prefixes or name.startswith(prefixes)
     ]
-    markdown_table(("", "this table", *NULLS.values()), rows)
+    markdown_table(("", "this table", *nulls.NAMES.values()), rows)
+
+
+def _null(of: Analysis, key: str, name: str) -> str:
+    """A number of a null, with its band; what a shuffle cannot change is not told twice."""
+    null = of.nulls[key]
+    median, low, high = (_value(part[name]) for part in (null.scalars, null.low, null.high))
+    if key == "shuffled" and {low, median, high} == {_value(of.scalars()[name])}:
+        return UNCHANGED
+    return median if low == high else f"{median} ({low} to {high})"
 
 
 def components(of: Analysis, most: int = 10) -> None:
     """Share of each leading component, beside those of its nulls."""
     ratios = {"this table": of.explained_variance_ratio} | {
-        label: of.nulls[key].draws[0].explained_variance_ratio for key, label in NULLS.items()
+        label: of.nulls[key].draws[0].explained_variance_ratio for key, label in nulls.NAMES.items()
     }
     if of.explained_variance_ratio is None:
         return
@@ -56,16 +66,28 @@ def components(of: Analysis, most: int = 10) -> None:
     markdown_table(("share of the variance", *ratios), rows)
 
 
-def helix(of: Analysis) -> None:
-    """The curve read as a helix: turns, radius, and the component that runs along position."""
+def helix(of: Analysis, fit: HelixFit | None) -> None:
+    """The curve read as a helix: how it turns, the closest steady circle, and its axis."""
     found = of.helix
-    axis = ABSENT if found.axis_component is None else str(found.axis_component)
     rows = [
-        (_label("helix.turns"), decimal(found.turns, digits=2)),
-        (_label("helix.radius"), decimal(found.radius)),
-        (_label("helix.axis_component"), axis),
+        ("helix.turns", decimal(found.turns, digits=2)),
+        ("helix.radius", decimal(found.radius)),
+        ("helix.radius_spread", decimal(found.radius_spread)),
+        ("helix.axis_component", count(found.axis_component)),
+        ("helix.axis_correlation", decimal(found.axis_correlation)),
     ]
-    markdown_table(("read as a helix", "this table"), rows)
+    if fit is not None:
+        rows += [
+            ("helix_fit", decimal(fit.r2)),
+            ("helix_fit.period", significant(fit.period, figures=4)),
+            ("helix_fit.amplitude", decimal(fit.amplitude)),
+            ("helix_fit.phase", decimal(fit.phase)),
+            ("helix_fit.axis_slope", significant(fit.axis_slope)),
+            ("helix_fit.axis_r2", decimal(fit.axis_r2)),
+        ]
+    markdown_table(
+        ("read as a helix", "this table"), [(_label(name), value) for name, value in rows]
+    )
 
 
 def power(of: Analysis) -> None:
@@ -88,7 +110,7 @@ def energy(own: CoordinateEnergy, null: CoordinateEnergy) -> None:
         (_label("dimensions_for_90"), *(count(e.dimensions_for(0.9)) for e in (own, null))),
         (_label("coordinate_energy"), *(percent(e.share_of(64)) for e in (own, null))),
     ]
-    markdown_table(("", "this table", NULLS["gaussian"]), rows)
+    markdown_table(("", "this table", nulls.NAMES["gaussian"]), rows)
 
 
 def comparison(of: Comparison) -> None:
@@ -97,7 +119,7 @@ def comparison(of: Comparison) -> None:
         (_label(name), decimal(getattr(of, name)), decimal(getattr(of, f"{name}_null")))
         for name in ("cka", "procrustes", "cosine_agreement")
     ]
-    markdown_table(("over the positions compared", "both", NULLS["shuffled"]), rows)
+    markdown_table(("over the positions compared", "both", nulls.NAMES["shuffled"]), rows)
     angles = of.principal_angles
     if angles is None:
         st.caption(f"{_label('principal_angles')}: none, the tables differ in width.")

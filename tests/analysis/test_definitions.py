@@ -90,6 +90,10 @@ def numbers(weights: np.ndarray) -> dict[str, float | None]:
         "usable_length": analysis.usable_length,
         "power": analysis.power[0].share,
         "helix_fit": fit.r2,
+        **{
+            f"helix_fit.{name}": getattr(fit, name)
+            for name in ("period", "amplitude", "phase", "axis_slope", "axis_r2")
+        },
         "nearest_neighbour_order": nearest_neighbour_order(weights),
         "seriation": order.tau,
         "low_dct_share": low_dct_share(weights),

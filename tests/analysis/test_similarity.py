@@ -16,6 +16,7 @@ from posviz.analysis.pairs import (
 from posviz.analysis.references import random_normal, sinusoidal
 from posviz.analysis.similarity import (
     METRICS,
+    adjacent,
     cosine_sums,
     offset_profile,
     pooled_similarity,
@@ -196,6 +197,20 @@ def test_the_offset_profile_is_mean_and_spread_of_the_diagonals(metric: str) -> 
     np.testing.assert_allclose(profile.mean, mean, atol=2e-6 * scale)
     assert profile.std is not None
     np.testing.assert_allclose(profile.std, std, atol=2e-6 * scale)
+
+
+@every_metric
+def test_neighbours_are_the_first_diagonal_of_all_pairs(metric: str) -> None:
+    weights = random_normal(40, 12)
+    found, expected = adjacent(weights, metric), np.diag(direct(weights, metric), 1)
+    np.testing.assert_allclose(found, expected, atol=2e-6 * np.abs(expected).max())
+
+
+@every_metric
+def test_awkward_tables_have_finite_neighbours(awkward: np.ndarray, metric: str) -> None:
+    found = adjacent(awkward, metric)
+    assert found.shape == (len(awkward) - 1,)
+    assert np.isfinite(found).all()
 
 
 def test_blocks_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -130,7 +130,7 @@ def test_a_second_curve_stays_behind_and_is_named(draw: object) -> None:
 @pytest.mark.parametrize("draw", [curve_2d, curve_3d])
 def test_the_words_hold_the_key_numbers(draw: object) -> None:
     picture = draw(helix(1024), SHARES, name="gpt2")  # type: ignore[operator]
-    for part in ("gpt2", "1,024 positions", "component 1 · 33.7 %", "from 0 ", "to 1023 "):
+    for part in ("gpt2", "1,024 positions", "component 1 · 33.7 %", "from 0 ", "to 1,023 "):
         assert part in picture.alt
     assert ("66.3 %" if draw is curve_2d else "91.1 %") in picture.alt
 

@@ -111,7 +111,7 @@ def test_the_words_hold_the_smallest_and_largest_value() -> None:
     picture = heatmap(cosines(), limits=(-1, 1), name="gpt2")
     assert picture.alt == (
         "Heatmap of cosine for every pair of positions 0 to 63 of gpt2, the first at the top "
-        "left: from -1.00 to 1.00."
+        "left: from −1.00 to 1.00."
     )
 
 

@@ -129,7 +129,7 @@ def test_an_offset_profile_is_a_line_with_one_deviation_on_both_sides() -> None:
     assert layout.yaxis.title.text == "mean cosine"
     assert layout.yaxis.range[0] < -0.6
     assert layout.yaxis.range[1] > 1.1
-    assert "lowest -0.500 at offset 49" in picture.alt
+    assert "lowest −0.500 at offset 49" in picture.alt
 
 
 def test_offset_nulls_may_be_profiles_and_longer_than_the_table() -> None:

@@ -22,10 +22,16 @@ PROJECT = Path(__file__).resolve().parents[2]
 PAGES = sorted(path.name for path in (PROJECT / "pages").glob("*.py"))
 VIEWS = [
     ("curve.py", {"dim": "2-D"}),
+    ("curve.py", {"dim": "Phase"}),
+    ("curve.py", {"dim": "2-D", "pc_x": "7"}),
     ("similarity.py", {"view": "By offset"}),
     ("similarity.py", {"metric": "Distance"}),
+    ("similarity.py", {"view": "Neighbours"}),
+    ("similarity.py", {"view": "Neighbours", "metric": "Distance"}),
     ("similarity.py", {"metric": "Dot product", "view": "By offset"}),
     ("spectrum.py", {"spectrum": "Cumulative share"}),
+    ("spectrum.py", {"centred": "false"}),
+    ("spectrum.py", {"spectrum": "Cumulative share", "centred": "false"}),
     *(
         ("compare.py", {"compared": view, "with": other})
         for view in ("Curves", "Spectra", "By offset", "Difference")
@@ -34,6 +40,7 @@ VIEWS = [
     ("dimensions.py", {"traces": "Strongest"}),
     ("dimensions.py", {"traces": "By period"}),
     ("dimensions.py", {"traces": "Energy"}),
+    ("dimensions.py", {"traces": "Norms"}),
     ("dimensions.py", {"traces": "Map", "order": "As in the model"}),
     ("interpolation.py", {"stretched": "All pairs"}),
     ("interpolation.py", {"stretched": "By offset", "method": "Tile"}),
@@ -274,3 +281,62 @@ def test_special_rows_can_be_left_out_of_a_comparison(tmp_path: Path) -> None:
     np.save(tmp_path / "odd.npy", rows)
     app = run("compare.py", table=str(tmp_path / "odd.npy"), without="true")
     assert "39 positions, without those that are special in either" in said(app)
+
+
+@pytest.mark.parametrize("page", ["overview.py", "curve.py", "similarity.py", "dimensions.py"])
+def test_the_switch_for_special_rows_is_on_every_page_and_its_line_says_so(
+    page: str, tmp_path: Path
+) -> None:
+    place = np.linspace(0, 3, 40)
+    rows = np.stack([np.sin(place), np.cos(place), 0 * place + 0.1, 0 * place], axis=1)
+    rows[7] *= 10
+    np.save(tmp_path / "odd.npy", rows)
+    kept = run(page, table=str(tmp_path / "odd.npy"))
+    assert "all 40 rows" in said(kept)
+    kept.toggle(key="without").set_value(True).run()
+    assert not kept.exception
+    assert "39 rows, without 7" in said(kept)
+
+
+def test_a_chosen_component_outlives_a_table_that_lacks_it() -> None:
+    app = run("curve.py", table="random:30x3", pc_x="7")
+    assert app.number_input(key="pc_x").value == 7
+    app.selectbox(key="table").set_value("demo:bert-mini").run()
+    assert not app.exception
+    assert app.number_input(key="pc_x").value == 7
+
+
+def test_the_spectrum_need_not_be_centred(tmp_path: Path) -> None:
+    weights = np.random.default_rng(0).normal(5, 1, (30, 8)).astype(np.float32)
+    np.save(tmp_path / "far.npy", weights)
+    app = run("spectrum.py", table=str(tmp_path / "far.npy"), centred="false")
+    shares = np.linalg.svd(weights, compute_uv=False) ** 2
+    assert f"**{100 * shares[:3].sum() / shares.sum():.1f} %**" in said(app)
+    assert "squared size" in said(app)
+    assert "not centred" in said(app)
+
+
+def test_the_second_table_of_a_comparison_may_be_named(tmp_path: Path) -> None:
+    path = tmp_path / "two.safetensors"
+    rng = np.random.default_rng(0)
+    names = [f"{kind}_model.embeddings.position_embedding.weight" for kind in ("text", "vision")]
+    save_file({name: rng.normal(size=(50, 16)).astype(np.float32) for name in names}, path)
+    app = run("compare.py", **{"table": "demo:bert-mini", "with": str(path)})
+    first, second = app.selectbox(key="with_parameter").options
+    assert f"with {path} · {first}" in said(app)
+    app.selectbox(key="with_parameter").set_value(second).run()
+    assert not app.exception
+    assert f"with {path} · {second}" in said(app)
+    app.selectbox(key="with").set_value("demo:gpt-mini").run()
+    assert not app.exception
+    assert not app.error
+    assert "with demo:gpt-mini" in said(app)
+
+
+def test_one_row_is_said_to_have_no_variance(tmp_path: Path) -> None:
+    np.save(tmp_path / "one.npy", np.arange(8.0)[None])
+    app = run("spectrum.py", table=str(tmp_path / "one.npy"))
+    assert not app.exception
+    assert [info.value for info in app.info] == [
+        "Every row used is the same: nothing varies from position to position."
+    ]
