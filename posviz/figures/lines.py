@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,6 +32,7 @@ class Band:
 
 Line = ArrayLike | Band
 
+_LETTER, _WIDTH, _HEIGHT = 6.4, 360.0, 170.0  # pixels: a letter, and a small figure's axes
 _COLUMNS = 4096  # no screen shows a line on more columns than this
 
 
@@ -73,6 +74,8 @@ def add_nulls(
     *,
     at: float = 0.6,
     above: bool = True,
+    avoid: Sequence[Box] = (),
+    line: ArrayLike | None = None,
 ) -> None:
     """Null models as dotted grey lines, each with its name beside it.
 
@@ -82,17 +85,21 @@ def add_nulls(
         Long enough for the longest of them.
     nulls : mapping of name to line or Band
     at : float in [0, 1]
-        Where along the axis the first name stands; the next ones step back, so that they do
-        not overprint.
+        Where along the axis the first name would best stand; it steps aside for other words.
     above : bool
         Above its line, else on its right.
+    avoid : sequence of Box
+        Words that stand on the figure, or will.
+    line : array, optional
+        The line that matters, over ``x``: names keep off it where they can.
     """
-    log_x, log_y = (figure.layout[axis].type == "log" for axis in ("xaxis", "yaxis"))
-    for index, (name, line) in enumerate((nulls or {}).items()):
-        values = gaps(line.middle if isinstance(line, Band) else line)
+    taken = list(avoid)
+    main = None if line is None else _inside(figure, x, gaps(line))
+    for name, null in (nulls or {}).items():
+        values = gaps(null.middle if isinstance(null, Band) else null)
         own = x[: len(values)]
-        if isinstance(line, Band):
-            add_band(figure, own, line, colour=LIGHT.null_band)
+        if isinstance(null, Band):
+            add_band(figure, own, null, colour=LIGHT.null_band)
         rows = _visible(values)
         figure.add_scatter(
             x=own[rows], y=values[rows], mode="lines", name=name, hoverinfo="skip",
@@ -101,16 +108,101 @@ def add_nulls(
         drawn = np.flatnonzero(np.isfinite(values))
         if not drawn.size:
             continue
-        along = np.log10(own[drawn]) if log_x else own[drawn]
-        wanted = along[0] + (at - 0.22 * index) * (along[-1] - along[0])
-        row = drawn[int(np.argmin(np.abs(along - wanted)))]
+        place: dict[str, Any] = (
+            {"yshift": 11} if above else {"xanchor": "left", "xshift": 10, "yshift": -4}
+        )
+        points = _inside(figure, own[drawn], values[drawn])
+        boxes = [
+            box_of(points[int(np.argmin(np.abs(points[:, 0] - where)))], name, **place)
+            for where in _around(at)
+        ]
+        box = min(boxes, key=lambda box: _crowding(box, taken, main))
+        taken.append(box)
+        row = drawn[int(np.argmin(np.abs(points[:, 0] - box.at)))]
+        log_x, log_y = (figure.layout[axis].type == "log" for axis in ("xaxis", "yaxis"))
         label(
             figure,
             np.log10(own[row]) if log_x else own[row],
             np.log10(values[row]) if log_y else values[row],
             name,
-            **({"yshift": 11} if above else {"xanchor": "left", "xshift": 10, "yshift": -4}),
+            **place,
         )
+
+
+@dataclass(frozen=True)
+class Box:
+    """Where words stand on a figure, in shares of its axes; ``at`` is the point they name."""
+
+    left: float
+    right: float
+    low: float
+    high: float
+    at: float
+
+
+def box_of(
+    point: ArrayLike, text: str, *, xanchor: str = "center", xshift: float = 0, yshift: float = 0
+) -> Box:
+    """The place that :func:`label` would take, on the narrowest and lowest of our figures.
+
+    Parameters
+    ----------
+    point : (float, float)
+        In shares of the axes, from the bottom left.
+    """
+    x, y = np.asarray(point, dtype=np.float64)
+    width = _LETTER * len(text)
+    left = xshift - {"left": 0.0, "center": width / 2, "right": width}[xanchor]
+    return Box(
+        left=float(x + left / _WIDTH),
+        right=float(x + (left + width) / _WIDTH),
+        low=float(y + (yshift - 8) / _HEIGHT),
+        high=float(y + (yshift + 8) / _HEIGHT),
+        at=float(x),
+    )
+
+
+def in_shares(figure: go.Figure, x: float, y: float) -> NDArray[np.float64]:
+    """A point of a figure whose axes have ranges, in shares of them from the bottom left."""
+    share: NDArray[np.float64] = _inside(figure, np.array([x]), np.array([y]))[0]
+    return share
+
+
+def _inside(
+    figure: go.Figure, x: NDArray[np.float64], y: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Points in shares of the axes, shape (n, 2)."""
+    columns = []
+    for name, values in (("xaxis", x), ("yaxis", y[: len(x)])):
+        axis = figure.layout[name]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            placed = np.log10(values) if axis.type == "log" else values
+        low, high = axis.range or padded(placed)
+        columns.append((placed - low) / (high - low))
+    return np.stack([columns[0][: len(columns[1])], columns[1]], axis=1)
+
+
+def _around(at: float) -> list[float]:
+    """Shares of the axis at which a name may stand, the best first."""
+    steps = np.arange(1, 10) * 0.08
+    return [at, *(float(at + sign * step) for step in steps for sign in (-1, 1))]
+
+
+def _crowding(box: Box, taken: Sequence[Box], main: NDArray[np.float64] | None) -> tuple[int, int]:
+    """How much a name would overprint: words and borders first, then points of the main line."""
+    words = sum(
+        box.left < other.right
+        and other.left < box.right
+        and box.low < other.high
+        and other.low < box.high
+        for other in taken
+    )
+    outside = box.left < 0 or box.right > 1 or box.low < 0 or box.high > 1
+    if main is None:
+        return words + outside, 0
+    x, y = main.T
+    crossed = (x > box.left) & (x < box.right) & (y > box.low) & (y < box.high)
+    return words + outside, int(crossed.any())
 
 
 def label(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from posviz.figures.lines import Band, Line, add_line, add_nulls, label
+from posviz.figures.lines import Band, Line, add_line, add_nulls, box_of, in_shares, label
 from posviz.figures.picture import Picture
 from posviz.figures.theme import LIGHT, blank
+from posviz.wording import percent
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -55,16 +56,19 @@ def spectrum(
         },
     )
     cut = {key: _cut(line) for key, line in (nulls or {}).items()}
-    add_nulls(figure, _count(x, cut), cut, at=0.78)
-    add_line(figure, x, drawn, hover="component %{x}: %{y:.4g}<extra></extra>", name=name)
-    marked = ""
+    marked, avoid = "", []
+    mark: dict[str, Any] = {"xanchor": "left", "xshift": 12, "yshift": 12}
     if holds is not None and 0 < holds[0] <= len(drawn):
         k, share = holds
-        marked = f"{_components_hold(k)} {share:.0%}".replace("%", " %")
+        marked = f"{_components_hold(k)} {percent(share, digits=0)}"
+        avoid = [box_of(in_shares(figure, k, float(drawn[k - 1])), marked, **mark)]
+    add_nulls(figure, _count(x, cut), cut, at=0.78, avoid=avoid, line=drawn)
+    add_line(figure, x, drawn, hover="component %{x}: %{y:.4g}<extra></extra>", name=name)
+    if marked:
         _mark(figure, x[:k], drawn[:k])
         label(
             figure, np.log10(k) if log_x else k, float(np.log10(drawn[k - 1])), marked,
-            colour=LIGHT.ink, xanchor="left", xshift=12, yshift=12,
+            colour=LIGHT.ink, **mark,
         )  # fmt: skip
     top, low = float(np.nanmax(drawn)), float(np.nanmin(drawn))
     beside = f", beside {' and '.join(nulls)}" if nulls else ""
@@ -97,29 +101,32 @@ def cumulative_share(
     name : str
         What the shares are of, for the text alternative.
     """
-    percent = 100 * np.asarray(shares, dtype=np.float64)
-    x = np.arange(1, len(percent) + 1, dtype=np.float64)
+    held = 100 * np.asarray(shares, dtype=np.float64)
+    x = np.arange(1, len(held) + 1, dtype=np.float64)
     figure = blank(
-        xaxis=_components(len(percent), log=log_x),
+        xaxis=_components(len(held), log=log_x),
         yaxis={"title": {"text": "variance held, %"}, "range": [0, 104]},
     )
     scaled = {key: _times(line, 100) for key, line in (nulls or {}).items()}
-    add_nulls(figure, _count(x, scaled), scaled, at=0.7, above=False)
-    add_line(
-        figure, x, percent, hover="first %{x} components: %{y:.1f} %<extra></extra>", name=name
-    )
-    reached = {p: k for p, k in (thresholds or {}).items() if 0 < k <= len(percent)}
+    reached = {p: k for p, k in (thresholds or {}).items() if 0 < k <= len(held)}
+    near: dict[str, Any] = {"xanchor": "left", "xshift": 9, "yshift": -9}
+    avoid = [
+        box_of(in_shares(figure, k, float(held[k - 1])), f"{k:,} for {p} %", **near)
+        for p, k in reached.items()
+    ]
+    add_nulls(figure, _count(x, scaled), scaled, at=0.7, above=False, avoid=avoid, line=held)
+    add_line(figure, x, held, hover="first %{x} components: %{y:.1f} %<extra></extra>", name=name)
     if reached:
         at = np.array(sorted(set(reached.values())))
-        _mark(figure, x[at - 1], percent[at - 1])
+        _mark(figure, x[at - 1], held[at - 1])
     for p, k in reached.items():
         label(
-            figure, np.log10(k) if log_x else k, float(percent[k - 1]), f"{k:,} for {p} %",
-            colour=LIGHT.ink, xanchor="left", xshift=9, yshift=-9,
+            figure, np.log10(k) if log_x else k, float(held[k - 1]), f"{k:,} for {p} %",
+            colour=LIGHT.ink, **near,
         )  # fmt: skip
     told = ", ".join(f"{k:,} for {p} %" for p, k in reached.items())
     alt = (
-        f"Share of the variance of {name} held by the first components: {percent[0]:.1f} % by one"
+        f"Share of the variance of {name} held by the first components: {held[0]:.1f} % by one"
         f"{f'; components needed: {told}' if told else ''}."
     )
     return Picture(figure, alt)
@@ -185,5 +192,8 @@ def _decades(low: float, high: float) -> dict[str, object]:
     """Range of a log axis with a little room; one grid line a decade where there are several."""
     first, last = float(np.log10(low)), float(np.log10(high))
     room = 0.03 * (last - first) or 0.3
-    ticks = {"dtick": 1} if last - first >= 2 else {}
+    decades = last - first
+    ticks: dict[str, object] = {}
+    if decades >= 1:  # fewer: Plotly's own choice; many: not every one
+        ticks = {"dtick": max(1, round(decades / 6)) if decades >= 2 else "D2"}
     return {"range": [first - room, last + room], **ticks}

@@ -193,6 +193,7 @@ _AXIS = {
     "zeroline": False,
     "showline": False,
     "ticks": "",
+    "tickformat": ",~g",  # 1,000 and 0.0001, also on log axes, where Plotly writes 1000 and 100µ
     "tickfont": {"color": LIGHT.ink_soft, "size": SMALL_SIZE},
     "title": {"font": {"color": LIGHT.ink_soft, "size": TEXT_SIZE}, "standoff": 8},
     "automargin": True,
@@ -205,6 +206,7 @@ _SPACE_AXIS = {
     "showline": False,
     "ticks": "",
     "nticks": 4,
+    "tickformat": ",~g",
     "tickfont": {"color": LIGHT.ink_soft, "size": 11},
     "title": {"font": {"color": LIGHT.ink_soft, "size": TEXT_SIZE}},
 }

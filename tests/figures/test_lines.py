@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ import pytest
 
 from posviz.analysis.similarity import OffsetProfile
 from posviz.figures.along import along_positions
-from posviz.figures.lines import Band
+from posviz.figures.lines import Band, Box, box_of
 from posviz.figures.offsets import offset_profile
 from posviz.figures.spectrum import cumulative_share, spectrum
 from posviz.figures.theme import LIGHT
@@ -188,3 +189,35 @@ def test_lines_without_extent_are_drawn(values: list[float]) -> None:
     low, high = picture.figure.layout.yaxis.range
     assert low < high
     json.loads(picture.spec, parse_constant=pytest.fail)
+
+
+def boxes(picture: Picture) -> dict[str, Box]:
+    """Where the words of a figure stand, on the narrowest of our figures."""
+    layout = picture.figure.layout
+    found = {}
+    for note in layout.annotations:
+        point = [
+            (note[name[0]] - axis.range[0]) / (axis.range[1] - axis.range[0])
+            for name, axis in (("xaxis", layout.xaxis), ("yaxis", layout.yaxis))
+        ]
+        place = {name: note[name] for name in ("xanchor", "xshift", "yshift") if note[name]}
+        found[note.text] = box_of(point, note.text, **place)
+    return found
+
+
+@pytest.mark.parametrize("k", [1, 3, 8, 20])
+def test_the_words_on_a_spectrum_do_not_overprint(k: int) -> None:
+    slow = VALUES[0] * np.exp(-np.arange(100) / 30)
+    nulls = {"random rows": np.full(100, 5.0), "sinusoidal": slow}
+    placed = list(boxes(spectrum(VALUES, nulls=nulls, holds=(k, 0.9))).values())
+    assert len(placed) == 3
+    for one, other in itertools.combinations(placed, 2):
+        apart = one.right <= other.left or other.right <= one.left
+        assert apart or one.high <= other.low or other.high <= one.low
+
+
+def test_ticks_are_whole_numbers_with_commas() -> None:
+    layout = spectrum(VALUES).figure.layout
+    for axis in (layout.xaxis, layout.yaxis):
+        assert (axis.tickformat or layout.template.layout.xaxis.tickformat) == ",~g"
+    assert layout.yaxis.dtick == 1
