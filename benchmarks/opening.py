@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 def rows() -> Iterator[Row]:
     """Own work, fresh processes with their imports, and memory."""
     with tempfile.TemporaryDirectory() as folder:
-        checkpoint, pickled = _build(Path(folder))
+        checkpoint, pickled = build(Path(folder))
         size = sum(file.stat().st_size for file in checkpoint.iterdir()) / 1e6
         name = f"{size:.0f} MB GPT-2"
         yield from _own_work(name, checkpoint, pickled)
         yield from _fresh_processes(name, checkpoint)
 
 
-def _build(folder: Path) -> tuple[Path, Path]:
+def build(folder: Path) -> tuple[Path, Path]:
     """GPT-2 small with random weights, as transformers saves it, and as PyTorch pickles it."""
     import torch
     from transformers import GPT2Config, GPT2Model
