@@ -74,6 +74,19 @@ def turning_cosine(weights: Array) -> float | None:
     return total / n_turns if moved else None
 
 
+def curvature(weights: Array) -> float | None:
+    """Root mean square of the second difference, p_(i+1) - 2 p_i + p_(i-1), in the weights' units.
+
+    0 on a straight line walked evenly. A smooth curve with twice as many rows has a quarter of it;
+    straight lines between the old rows keep their corners and have √2 times as much. None below
+    three rows.
+    """
+    if len(weights) < 3:
+        return None
+    bends = sum(_energy(np.diff(steps, axis=0)) for steps in _steps(weights, shared=1))
+    return float(np.sqrt(bends / (len(weights) - 2)))
+
+
 def _strips(weights: Array, *, overlap: int = 0) -> Iterator[Float64]:
     """The rows in float64, a strip at a time, each with the first rows of the next.
 

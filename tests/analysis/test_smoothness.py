@@ -9,6 +9,7 @@ from posviz.analysis import smoothness
 from posviz.analysis.references import random_normal
 from posviz.analysis.smoothness import (
     adjacent_cosine,
+    curvature,
     roughness,
     step_norms,
     turning_cosine,
@@ -93,3 +94,29 @@ def test_awkward_tables_give_a_number_or_none(awkward: np.ndarray) -> None:
     same = (awkward == awkward[0]).all()
     assert (rough is None) == same
     assert (turn is None) == (same or n_rows < 3)
+
+
+def test_curvature_of_a_parabola_by_hand() -> None:
+    place = np.arange(9.0)
+    weights = np.stack([place, place**2], axis=1)  # second differences are (0, 2) everywhere
+    assert curvature(weights) == pytest.approx(2)
+    assert curvature(weights[:3]) == pytest.approx(2)
+    assert curvature(weights[:2]) is None
+    assert curvature(np.outer(place, [1.0, -3.0])) == pytest.approx(0, abs=1e-12)
+
+
+def test_curvature_tells_a_smooth_curve_from_its_polygon() -> None:
+    coarse, fine = smooth(200), smooth(399)
+    polygon = np.empty_like(fine)
+    polygon[::2], polygon[1::2] = coarse, (coarse[1:] + coarse[:-1]) / 2
+    before = curvature(coarse)
+    assert before is not None
+    assert curvature(fine) == pytest.approx(before / 4, rel=0.01)
+    assert curvature(polygon) == pytest.approx(before / 4 * np.sqrt(2), rel=0.01)
+
+
+def test_curvature_does_not_depend_on_strips(monkeypatch: pytest.MonkeyPatch) -> None:
+    weights = smooth(57)
+    whole = curvature(weights)
+    monkeypatch.setattr(smoothness, "STRIP", 5)
+    assert curvature(weights) == pytest.approx(whole, rel=1e-12)
