@@ -49,6 +49,7 @@ PAGES = {
     "Change": [
         listed("interpolation", "Interpolation", "expand", "The table at another length."),
         listed("training", "Training", "model_training", "A table forming, step by step."),
+        listed("inside", "Inside the model", "layers", "Token, position and attention."),
     ],
     "More": [
         listed("compare", "Compare", "compare_arrows", "The open table beside another one."),

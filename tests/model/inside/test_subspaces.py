@@ -9,7 +9,8 @@ import pytest
 
 from posviz.model import weights as weights_module
 from posviz.model.opening import open_weights
-from posviz.model.subspaces import DRAWS, subspaces
+from posviz.model.subspaces import DRAWS, token_space
+from posviz.model.subspaces import subspaces as compare
 
 D = 64
 CONFIG = {"model_type": "gpt2", "n_head": 4, "n_embd": D, "n_positions": 40}
@@ -35,6 +36,10 @@ def save(tmp_path):
     return save
 
 
+def subspaces(weights, *, k=8):
+    return compare(token_space(weights), weights.table.weights, k=k)
+
+
 def rows_in(first: int, last: int, count: int, seed: int) -> np.ndarray:
     """Random rows that use the dimensions from first to before last alone."""
     rows = np.zeros((count, D))
@@ -46,7 +51,6 @@ def test_tables_in_different_dimensions_are_orthogonal(save):
     found = subspaces(save(rows_in(8, D, 300, 0), rows_in(0, 8, 40, 1)))
     np.testing.assert_allclose(found.angles, 90)
     assert found.overlap == pytest.approx(0, abs=1e-12)
-    assert found.closest.cosine == 0
     np.testing.assert_allclose(found.projection[: D - 8], 0, atol=1e-12)
     assert found.dimensions <= 8
     assert found.token_share == 0
@@ -57,7 +61,6 @@ def test_tables_of_the_same_directions_overlap_wholly(save):
     found = subspaces(save(np.concatenate([space, space]), space))
     np.testing.assert_allclose(found.angles, 0, atol=1e-4)
     assert found.overlap == pytest.approx(1)
-    assert abs(found.closest.cosine) == pytest.approx(1)
     assert found.null_overlap < 0.3
     assert found.token_share > 0.8
 
@@ -90,7 +93,7 @@ def test_all_numbers_agree_with_plain_singular_value_decompositions(mixed):
 
 def test_the_closest_pair_is_that_of_all_pairs(mixed):
     weights, tokens, positions = mixed
-    found = subspaces(weights)
+    found = token_space(weights)
     units = tokens / np.linalg.norm(tokens, axis=1, keepdims=True)
     others = positions / np.linalg.norm(positions, axis=1, keepdims=True)
     cosines = units @ others.T
@@ -117,7 +120,7 @@ def test_only_directions_that_the_tokens_have_are_projected(save):
 def test_it_tells_how_far_it_is_and_reads_the_table_once(mixed):
     weights, told = mixed[0], []
     before = weights.checkpoint.bytes_read
-    subspaces(weights, tell=told.append)
+    token_space(weights, tell=told.append)
     assert told == pytest.approx([64 / 300, 128 / 300, 192 / 300, 256 / 300, 1.0])
     assert weights.checkpoint.bytes_read - before == 300 * D * 4
 
@@ -135,12 +138,31 @@ def test_of_a_long_table_some_rows_are_held_against_every_token(save, monkeypatc
     monkeypatch.setattr(module, "MOST_POSITIONS", 10)
     positions = rows_in(0, 8, 40, 1)
     tokens = positions[[36]]
-    found = subspaces(save(tokens, positions))
-    assert (found.closest.token, found.closest.position) == (0, 36)
+    found = token_space(save(tokens, positions)).closest
+    assert (found.token, found.position) == (0, 36)
+    assert abs(found.cosine) == pytest.approx(1)
+
+
+def test_rows_that_are_left_out_are_not_held_against_tokens(save):
+    positions = rows_in(0, 8, 40, 1)
+    weights = save(positions[[36]], positions)
+    kept = np.delete(np.arange(40), 36)
+    found = token_space(weights, kept).closest
+    assert found.position in kept
+    assert abs(found.cosine) < 0.99
+
+
+def test_the_usual_directions_hold_most_of_the_positions(save):
+    weights = save(rows_in(0, D, 100, 0), rows_in(0, 3, 40, 1) + 0.01 * rows_in(0, D, 40, 2))
+    found = subspaces(weights, k=None)
+    assert found.k == 3
+    assert found.held > 0.95
+    assert subspaces(weights, k=1).held < 0.95
+    assert subspaces(weights, k=999).k == D // 2
 
 
 def test_the_real_minilm_keeps_them_apart(make):
-    found = subspaces(open_weights(make("minilm").ref))
+    found = subspaces(open_weights(make("minilm").ref), k=30)
     assert found.projection.sum() == pytest.approx(found.k)
     # Positions live where tokens hardly go: in the last directions of their table.
     assert found.projection[-10:].mean() > 0.9

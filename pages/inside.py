@@ -1,0 +1,25 @@
+"""Inside the model: what enters the first layer, and what attention reads from position."""
+
+import streamlit as st
+
+from posviz.ui import inside, inside_ablations, inside_heads, inside_subspaces, inside_sum, page
+
+VIEWS = {
+    "sum": ("The sum", inside_sum.view),
+    "subspaces": ("Subspaces", inside_subspaces.view),
+    "heads": ("Heads", inside_heads.view),
+    "ablations": ("Ablations", inside_ablations.view),
+}
+
+found = page.question("What enters the first layer?")
+opened = inside.model(found)
+if opened is None:
+    page.provenance(found)
+    with page.section("Settings"):
+        st.caption("There is nothing to set without a model.")
+else:
+    chosen = st.segmented_control(
+        "View", list(VIEWS), default="sum", required=True, key="inside", bind="query-params",
+        format_func=lambda key: VIEWS[key][0], label_visibility="collapsed",
+    )  # fmt: skip
+    VIEWS[chosen][1](opened)

@@ -1,0 +1,101 @@
+"""Square maps side by side: the parts of a score, each pair of tokens a cell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from posviz.figures.colourbar import ROOM, add_colour_bar
+from posviz.figures.picture import Picture, Raster, quantise
+from posviz.figures.strips import WORDS, shown
+from posviz.figures.theme import LIGHT, PALETTES, SMALL_SIZE, blank
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_GAP = 1  # empty columns between two maps
+_NAMES = 2  # empty rows above, for the names
+
+
+def panels(
+    maps: Mapping[str, NDArray[np.floating]],
+    words: Sequence[str],
+    *,
+    label: str = "score",
+    across: int = 4,
+    name: str = "the text",
+) -> Picture:
+    """Maps of who asks whom, in rows of a few, all on one scale.
+
+    Parameters
+    ----------
+    maps : mapping of name to array of shape (n_tokens, n_tokens)
+        Entry (i, j): token i asks, token j answers. Not finite: left unpainted.
+    words : sequence of n_tokens str
+    label : str
+        What the values are.
+    across : int
+        Maps in a row.
+    name : str
+        What the picture is of, for the text alternative.
+    """
+    count = len(words)
+    across = min(across, len(maps))
+    down = -(-len(maps) // across)
+    size, high = count + _GAP, count + _NAMES
+    cells = np.full((down * high, across * size - _GAP), np.nan)
+    for place, values in enumerate(maps.values()):
+        row, col = divmod(place, across)
+        top, left = row * high + _NAMES, col * size
+        cells[top : top + count, left : left + count] = values
+    finite = np.abs(cells[np.isfinite(cells)])
+    limit = float(np.percentile(finite, 99.5)) if finite.size else 1.0
+    limit = limit or float(finite.max(initial=0.0)) or 1.0
+    raster = Raster(
+        quantise(cells, -limit, limit),
+        low=-limit,
+        high=limit,
+        n_rows=cells.shape[0],
+        n_cols=cells.shape[1],
+        palette="diverging",
+        hover="{row} asks {col}\n" + label + " ≈ {value}",
+        row_names=("", "", *words) * down,
+        col_names=tuple([*words, ""] * across)[:-1],
+    )
+    named = count <= WORDS
+    figure = blank(
+        margin={"l": 8, "r": 16, "t": ROOM, "b": 8},
+        xaxis={
+            "range": [-0.5, cells.shape[1] - 0.5],
+            "showgrid": False,
+            "showticklabels": False,
+            "title": {"text": "the token that answers"},
+        },
+        yaxis={
+            "range": [cells.shape[0] - 0.5, -0.5],
+            "showgrid": False,
+            "scaleanchor": "x",
+            "constrain": "domain",
+            "tickvals": [r * high + _NAMES + t for r in range(down) for t in range(count)],
+            "ticktext": [shown(word) for word in words] * down,
+            "showticklabels": named,
+            "tickfont": {"color": LIGHT.ink_soft, "size": 11},
+            "title": {"text": "the token that asks"},
+        },
+    )
+    for place, title in enumerate(maps):
+        row, col = divmod(place, across)
+        figure.add_annotation(
+            x=col * size - 0.5, y=row * high + _NAMES - 0.5, xanchor="left", yanchor="bottom",
+            text=escape(title, quote=False), font={"color": LIGHT.ink, "size": SMALL_SIZE},
+        )  # fmt: skip
+    ends = (f"{label} −{limit:.2g}", f"{limit:.2g}")
+    add_colour_bar(figure, PALETTES["diverging"], (-limit, limit), ends)
+    alt = (
+        f"Maps of {label} between the {count} tokens of {name}, who asks by who answers: "
+        f"{', '.join(maps)}. Values reach ±{limit:.2g}."
+    )
+    return Picture(figure, alt, raster)
