@@ -211,8 +211,10 @@ def _frozen(raw: NDArray[np.generic]) -> Rows:
 def _check_finite(raw: NDArray[np.generic], name: str, row_offset: int) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         # One product is far cheaper than a test of every value, and finite only if they all are.
-        if raw.dtype == np.float32 and np.isfinite(np.vdot(raw, raw)):
-            return
+        if raw.dtype == np.float32:
+            flat = raw.astype(np.float32, copy=False).ravel()
+            if np.isfinite(flat @ flat):
+                return
         finite = np.logical_and.reduce(np.isfinite(raw.astype(np.float32, copy=False)), axis=1)
     if finite.all():
         return
