@@ -6,12 +6,13 @@ by ``text_config``, ``decoder.model…`` by ``decoder``.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from posviz.errors import SourceError
 from posviz.sources import layouts
+from posviz.sources.formats import jsons
 from posviz.sources.formats.tensors import damaged
 
 if TYPE_CHECKING:
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 Config = Mapping[str, object]
 
 _LIMIT = 8 << 20
+_LONGEST_TYPE = 200
+_MOST_COUNT = 1 << 40
+_MOST_WORDS = 32  # of a tensor's path that are looked for in a config
+_MOST_PARTS = 1_000  # settings of a config that are looked through for its parts
 _KIN = (  # words that name the same part in tensor names and in configs
     {"text", "language", "llm", "lm", "thinker"},
     {"vision", "visual", "image", "img", "vit", "video"},
@@ -37,10 +42,8 @@ def read_config(reader: Reader, *, limit: int = _LIMIT) -> dict[str, Any]:
     """
     if reader.size > limit:
         raise SourceError(f"{reader.name} has {reader.size:,} bytes; a config.json is far smaller.")
-    try:
-        config = json.loads(reader.read_at(0, reader.size))
-    except (ValueError, RecursionError) as err:
-        raise damaged(reader.name, "it is not valid JSON") from err
+    most = jsons.MOST_MARKS if limit == _LIMIT else limit  # a vocabulary has many values
+    config = jsons.parse(reader.read_at(0, reader.size), reader.name, most_marks=most)
     if not isinstance(config, dict):
         raise damaged(reader.name, "it is not a JSON object")
     return config
@@ -49,7 +52,9 @@ def read_config(reader: Reader, *, limit: int = _LIMIT) -> dict[str, Any]:
 def model_type(config: Config | None) -> str | None:
     """The ``model_type`` of a config, if it has one."""
     found = (config or {}).get("model_type")
-    return found if isinstance(found, str) and found else None
+    if isinstance(found, str) and 0 < len(found) <= _LONGEST_TYPE and found.isprintable():
+        return found
+    return None
 
 
 def chain(config: Config | None, name: str) -> tuple[Config, ...]:
@@ -88,7 +93,7 @@ def count(configs: tuple[Config, ...], *keys: str) -> int | None:
     """The first of several keys that holds a positive whole number."""
     for key in keys:
         found = value(configs, key)
-        if type(found) is int and found > 0:
+        if type(found) is int and 0 < found < _MOST_COUNT:
             return found
     return None
 
@@ -109,7 +114,7 @@ def tower(name: str, types: tuple[str, ...] = ()) -> str | None:
 
 def tower_words(name: str) -> list[str]:
     """The words of a tensor's path, without its own name."""
-    return name.replace("/", ".").split(".")[:-1]
+    return name.replace("/", ".").split(".")[:-1][-_MOST_WORDS:]
 
 
 def _kin(word: str) -> int | None:
@@ -118,7 +123,7 @@ def _kin(word: str) -> int | None:
 
 
 def _part(config: Config, word: str) -> Config | None:
-    for key, part in config.items():
+    for key, part in islice(config.items(), _MOST_PARTS):
         if not isinstance(part, dict):
             continue
         stem = key.removesuffix("_config").lower()

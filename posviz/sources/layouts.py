@@ -25,6 +25,7 @@ _LEAF = (
     r"(?:/\.ATTRIBUTES/VARIABLE_VALUE)?$"
 )
 _OTHER_LEAF = re.compile(r"(?:[./]embeddings?|/vars/0)?(?::0)?(?:/\.ATTRIBUTES/VARIABLE_VALUE)?$")
+_MOST_WORDS = 10
 # Every positive rule names one of these, so most tensors of a large model cost no regex at all.
 _HINTS = ("pos", "wpe", "time", "temporal", "row_", "col", "tile_embedding", "step-")
 
@@ -89,10 +90,22 @@ def rule(name: str) -> str | None:
     else:
         return None
     labels, positive, veto = _rules()
-    found = positive.search(name)
+    # Every rule begins a word, and a search would try all letters of a name made to be slow.
+    tried = (positive.match(name, start) for start in _beginnings(name))
+    found = next(filter(None, tried), None)
     if found is None or found.lastindex is None or veto.search(name):
         return None
     return labels[found.lastindex - 1]
+
+
+def _beginnings(name: str) -> list[int]:
+    """Where the last words of a dotted name begin, first to last; no rule reaches further back."""
+    starts: list[int] = []
+    at = len(name)
+    while at > 0 and len(starts) < _MOST_WORDS:
+        at = max(name.rfind(".", 0, at), name.rfind("/", 0, at), 0)
+        starts.append(at)
+    return starts[::-1]
 
 
 def layout(types: Sequence[str], name: str) -> Layout | None:

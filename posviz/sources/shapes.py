@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from posviz.sources.configs import Config
     from posviz.sources.layouts import Layout
 
+_MOST_PIXELS = 1 << 20
 _MOST_PREFIX_ROWS = 8  # class, distillation and register rows that a square may leave over
 
 
@@ -151,6 +152,8 @@ def grid(
     """
     prefix = _number(known.prefix, chain) if known else None
     suffix = (_number(known.suffix, chain) if known else 0) or 0
+    if (prefix or 0) + suffix > n_rows:  # a config of another model
+        prefix, suffix = None, 0
     if not image:
         return None, prefix or 0, suffix
     for height, width in _patches(chain, known):
@@ -197,10 +200,11 @@ def _patches(chain: tuple[Config, ...], known: Layout | None) -> list[tuple[int,
 
 
 def _pair(value: object) -> tuple[int, int] | None:
-    if type(value) is int and value > 0:
+    if type(value) is int and 0 < value < _MOST_PIXELS:
         return value, value
     if isinstance(value, list) and len(value) == 2:
         height, width = value
-        if type(height) is int and type(width) is int and height > 0 and width > 0:
+        sizes = {type(height), type(width)} == {int}
+        if sizes and 0 < height < _MOST_PIXELS and 0 < width < _MOST_PIXELS:
             return height, width
     return None

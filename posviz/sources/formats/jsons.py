@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MOST_MARKS = 250_000
-_MOST_DIGITS = 18  # what a count may have; longer numbers are read as floats
 
 
 def parse(
@@ -52,7 +51,6 @@ def parse(
             raw,
             object_pairs_hook=pairs_hook,
             parse_constant=_no_constant if strict else None,
-            parse_int=None if strict else _whole,
         )
     except (ValueError, RecursionError) as err:
         raise damaged(name, f"{what} is not valid JSON") from err
@@ -60,7 +58,3 @@ def parse(
 
 def _no_constant(text: str) -> None:
     raise ValueError(f"{text} is not JSON")
-
-
-def _whole(digits: str) -> int | float:
-    return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
