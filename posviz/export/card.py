@@ -47,6 +47,20 @@ def snippet(ref: str, recipe: Recipe, out: str, *, parameter: str | None = None,
     )
 
 
+def table_snippet(ref: str, recipe: Recipe, out: str, *, parameter: str | None = None) -> str:
+    """The few lines of Python that write the new table alone."""
+    named = "" if parameter is None else f", parameter={parameter!r}"
+    arguments = ", ".join(f"{name}={value!r}" for name, value in recipe.said().items())
+    return (
+        f"import posviz\n"
+        f"from posviz.export.arrays import save_table\n"
+        f"from posviz.interpolation import extend\n"
+        f"\n"
+        f"table = posviz.load({ref!r}{named})\n"
+        f"save_table(extend(table, {arguments}).table, {out!r})\n"
+    )
+
+
 def architecture(bundle: Bundle) -> str | None:
     """The class of transformers that config.json names, where it is a plain name."""
     named = (bundle.checkpoint.config or {}).get("architectures")

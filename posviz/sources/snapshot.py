@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def download_size(ref: str, access: Access) -> tuple[str, int]:
-    """Id of a Hub model, and the bytes that :func:`download` would fetch if nothing is cached.
+    """Id of a Hub model, and the bytes that :func:`download` would still have to fetch.
 
     Raises
     ------
@@ -31,8 +31,7 @@ def download_size(ref: str, access: Access) -> tuple[str, int]:
     """
     repository = _allowed(ref, access)
     commit, files = _listed(repository)
-    wanted = _wanted(repository, commit, files)
-    return repository.id, sum(files[name].size for name in wanted)
+    return repository.id, sum(files[name].size for name in _missing(repository, commit, files))
 
 
 def download(
@@ -62,11 +61,12 @@ def download(
         return local, _short(repository)
     commit, files = _listed(repository)
     wanted = _wanted(repository, commit, files)
-    size = sum(files[name].size for name in wanted)
-    if not repository.is_offline:
+    missing = _missing(repository, commit, files)
+    if missing and not repository.is_offline:
+        size = sum(files[name].size for name in missing)
         told(
-            f"{repository.id}: the whole model is downloaded, {size / 1e6:,.0f} MB in "
-            f"{len(wanted)} files, unless the Hub's cache on this machine has it."
+            f"{repository.id}: the whole model is downloaded into the Hub's cache on this machine, "
+            f"{size / 1e6:,.1f} MB."
         )
     return _fetched(repository, commit, wanted), _short(repository)
 
@@ -107,6 +107,17 @@ def _wanted(repository: Repository, commit: str, files: dict[str, Listed]) -> li
     found = FileSet(tuple(files), reader, repository.id, lambda path: files[path].size, remote=True)
     weights = folders.choose(found)
     return [*weights.files, *beside(found.names, weights)]
+
+
+def _missing(repository: Repository, commit: str, files: dict[str, Listed]) -> list[str]:
+    """The wanted files that are not in the Hub's cache on this machine."""
+    from huggingface_hub import try_to_load_from_cache
+
+    return [
+        name
+        for name in _wanted(repository, commit, files)
+        if not isinstance(try_to_load_from_cache(repository.id, name, revision=commit), str)
+    ]
 
 
 def _fetched(repository: Repository, commit: str, wanted: list[str]) -> Path:

@@ -44,13 +44,13 @@ def test_a_hub_model_comes_whole_and_only_once(hub, tmp_path: Path) -> None:
     limits = json.loads((tmp_path / "new" / "tokenizer_config.json").read_text())
     assert limits == {"model_max_length": 96}
     assert said == [
-        f"{NAME}: the whole model is downloaded, 0 MB in 3 files, unless the Hub's cache on this "
-        f"machine has it."
+        f"{NAME}: the whole model is downloaded into the Hub's cache on this machine, 0.0 MB."
     ]
     fetched = [r.path for r in hub.log if r.method == "GET" and r.sent > 10_000]
     assert len(fetched) == 1  # the weights, not the pickle of the same
     before = len(fetched)
-    extend_checkpoint(f"hub:{NAME}", tmp_path / "again", 96, access=access)
+    extend_checkpoint(f"hub:{NAME}", tmp_path / "again", 96, access=access, told=said.append)
+    assert len(said) == 1
     fetched = [r.path for r in hub.log if r.method == "GET" and r.sent > 10_000]
     assert len(fetched) == before
     old, new = (posviz.load(str(tmp_path / name)) for name in ("new", "again"))
@@ -62,6 +62,8 @@ def test_its_size_is_known_before(hub, tmp_path: Path) -> None:
     kept = ("model.safetensors", "config.json", "tokenizer_config.json")
     assert found == (NAME, sum((hub.repos[NAME] / name).stat().st_size for name in kept))
     assert not [r for r in hub.log if r.sent > 10_000]
+    open_bundle(f"hub:{NAME}", access=hub.access(tmp_path / "cache"))
+    assert download_size(f"hub:{NAME}", hub.access(tmp_path / "cache")) == (NAME, 0)
 
 
 @pytest.mark.parametrize("rights", [{"local_paths": False}, {"local_root": Path("/srv")}])
