@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,11 @@ GPT2 = PROJECT.parent / "shared" / "tables" / "gpt2.npy"
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--online", action="store_true", help="also run tests that reach the Hub")
     parser.addoption("--slow", action="store_true", help="also run tests that take minutes")
+
+
+def pytest_configure() -> None:
+    # A shell that starts the tests in the background makes them deaf to Ctrl-C, which some send.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
