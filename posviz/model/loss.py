@@ -105,8 +105,18 @@ def smoothed(loss: LossByPosition, window: int) -> Smoothed:
 
     Every scored symbol of the window counts the same.
     """
+    return moving(loss.by_position, loss.squares, loss.count, window)
+
+
+def moving(
+    means: NDArray[np.float64],
+    squares: NDArray[np.float64],
+    count: NDArray[np.int64],
+    window: int,
+) -> Smoothed:
+    """Means in a moving window, from the mean, the mean square and the count at each position."""
     before = window // 2
-    weights = loss.count.astype(np.float64)
+    weights = count.astype(np.float64)
 
     def around(values: NDArray[np.float64]) -> NDArray[np.float64]:
         total = np.concatenate([[0.0], np.cumsum(np.nan_to_num(values) * weights)])
@@ -116,9 +126,9 @@ def smoothed(loss: LossByPosition, window: int) -> Smoothed:
         summed: NDArray[np.float64] = total[last] - total[first]
         return summed
 
-    count = around(np.ones_like(weights))
+    held = around(np.ones_like(weights))
     with np.errstate(invalid="ignore", divide="ignore"):
-        middle = np.where(count > 0, around(loss.by_position) / count, np.nan)
-        variance = np.maximum(around(loss.squares) / count - np.square(middle), 0.0)
-        error = np.sqrt(variance / count)
+        middle = np.where(held > 0, around(means) / held, np.nan)
+        variance = np.maximum(around(squares) / held - np.square(middle), 0.0)
+        error = np.sqrt(variance / held)
     return Smoothed(middle, middle - error, middle + error, window)

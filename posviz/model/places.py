@@ -39,7 +39,7 @@ def folder_of(ref: str, access: Access | None = None) -> Path:
             f"{ref} was uploaded and is not a model on this machine. Open the model's folder, or "
             f"its name on the Hub."
         )
-    if prefix == "hub" or ref in PRESETS:
+    if on_the_hub(ref):
         return _cached(ref, access)
     try:
         path = access.local_path(ref)
@@ -53,6 +53,11 @@ def folder_of(ref: str, access: Access | None = None) -> Path:
         )
     safe_join(folder, "config.json")
     return folder
+
+
+def on_the_hub(ref: str) -> bool:
+    """Whether a reference names a Hub model: then the whole of it can be downloaded."""
+    return ref.partition(":")[0] == "hub" or ref in PRESETS
 
 
 def is_ours(folder: Path, config: Mapping[str, Any]) -> bool:

@@ -1,0 +1,164 @@
+"""The figures of the interpolation page: each shows the table before and after on the same axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from posviz.analysis.definitions import DEFINITIONS
+from posviz.figures.heatmap import heatmap
+from posviz.figures.offsets import offset_profile
+from posviz.figures.spectrum import spectrum
+from posviz.figures.stretched import before_and_after, stretch_film
+from posviz.interpolation import METHODS
+from posviz.interpolation.aliasing import linear_height, sampling_limit, share_lost, waves
+from posviz.ui import figure, losses, page, results, stretch
+from posviz.ui.format import ABSENT, decimal, literal, percent
+from posviz.ui.tables import geometry, markdown_table, rebuilt
+
+if TYPE_CHECKING:
+    from posviz.ui.opened import Opened
+    from posviz.ui.stretch import Choice, Stretched
+
+WAVES = 6  # strongest waves that are listed
+ROW_NUMBERS = ("norms.first", "norms.median", "norms.last", "norms.max")
+
+
+@dataclass(frozen=True)
+class View:
+    """One figure of the page: its name in the menu, and what draws it."""
+
+    label: str
+    draw: Callable[[Opened, Stretched, Choice], None]
+
+
+def sizes(found: Opened, new: Stretched) -> tuple[str, str]:
+    """What the two tables are called in every figure."""
+    return f"{found.table.n_positions:,} positions", f"{new.table.n_positions:,} positions"
+
+
+def curve(found: Opened, new: Stretched, choice: Choice) -> None:
+    """The curve as a film from the old length to the new one, the old curve behind."""
+    shares = results.analyse(found.table, without=False).explained_variance_ratio
+    with page.card():
+        name = f"{found.table.name}, {sizes(found, new)[1]}"
+        picture = stretch_film(stretch.frames(found.table, choice), shares, name=name)
+        figure.show(picture, key="stretched-curve", height=560)
+
+
+def pairs(found: Opened, new: Stretched, choice: Choice) -> None:
+    """Cosine of all pairs, before and after, in the same colours."""
+    both = zip(st.columns(2), (found.table, new.table), sizes(found, new), strict=True)
+    for column, shown, size in both:
+        with column, page.card(size):
+            cells = stretch.pairs(shown)
+            picture = heatmap(
+                cells.values, limits=(-1, 1), n_positions=shown.n_positions, name=size
+            )
+            figure.show(picture, key=f"pairs-{shown is found.table}", height=460)
+
+
+def offset(found: Opened, new: Stretched, choice: Choice) -> None:
+    """Cosine by offset, beside the old one and what the stretch law expects."""
+    with page.card():
+        nulls = stretch.profiles(found.table, new, choice)
+        name = sizes(found, new)[1]
+        picture = offset_profile(stretch.profile(new.table), nulls=nulls, name=name)
+        figure.show(picture, key="stretched-offset", height=480)
+
+
+def singular_values(found: Opened, new: Stretched, choice: Choice) -> None:
+    """The centred spectra."""
+    before, after = sizes(found, new)
+    with page.card():
+        if page.varies(results.analyse(found.table, without=False)):
+            old = stretch.singular_values(found.table)
+            picture = spectrum(stretch.singular_values(new.table), nulls={before: old}, name=after)
+            figure.show(picture, key="stretched-spectrum", height=480)
+
+
+def rows(found: Opened, new: Stretched, choice: Choice) -> None:
+    """Norms of rows and steps between them, laid over each other."""
+    old, now = stretch.along(found.table), stretch.along(new.table)
+    names = sizes(found, new)
+    quantities = {"norm of the row": "norms", "step to the next row": "steps"}
+    for quantity, field in quantities.items():
+        before, after = getattr(old, field), getattr(now, field)
+        if len(before) and len(after):
+            with page.card():
+                picture = before_and_after(before, after, quantity=quantity, names=names)
+                figure.show(picture, key=f"stretched-{field}", height=300, picks=False)
+
+
+def in_a_model(found: Opened, new: Stretched, choice: Choice) -> None:
+    """What a model loses by it."""
+    with page.card():
+        losses.view(found, choice)
+
+
+VIEWS: dict[str, View] = {
+    "curve": View("Curve", curve),
+    "pairs": View("All pairs", pairs),
+    "offset": View("By offset", offset),
+    "spectrum": View("Spectrum", singular_values),
+    "rows": View("Row by row", rows),
+    "loss": View("What a model loses", in_a_model),
+}
+
+
+def all_numbers(found: Opened, new: Stretched, choice: Choice) -> None:
+    """What the change did to the rows, to the waves along them, and which method rebuilds best."""
+    geometry(new.before, new.after)
+    _row_numbers(found, new)
+    _waves(found, new, choice)
+    rebuilt(stretch.rebuilt(found.table))
+
+
+def _row_numbers(found: Opened, new: Stretched) -> None:
+    old, now = stretch.along(found.table), stretch.along(new.table)
+    cells = [(_label(name), *(decimal(one.numbers[name]) for one in (old, now)))
+             for name in (*ROW_NUMBERS, "curvature")]  # fmt: skip
+    markdown_table(("row by row", "before", "after"), cells)
+
+
+def _waves(found: Opened, new: Stretched, choice: Choice) -> None:
+    """Which waves shrinking turns into others, and what straight lines leave of them."""
+    table, length = found.table, new.table.n_positions
+    old = table.n_positions
+    if table.grid is not None:
+        return  # waves of a picture run in two directions
+    lines = results.analyse(table, without=False).power[:WAVES]
+    if not lines:
+        return
+    linear = choice.method == "linear"
+    shrinks = length < old
+    head = ["period before", "share of the power", _label("appears_as")]
+    head += [_label("linear_height")] * linear
+    cells = []
+    for wave in waves(lines, old, length):
+        seen = ABSENT if wave.appears is None else f"{wave.appears:.3g} positions"
+        row = [f"{wave.period:.3g} positions", percent(wave.share)]
+        row += [seen if wave.kept else f"{seen}, below the limit"]
+        cells.append([*row, *([percent(wave.linear_height)] * linear)])
+    if METHODS[choice.method].family == "resample":
+        markdown_table(head, cells)
+    if shrinks:
+        lost = share_lost(stretch.power(table), old, length)
+        st.caption(
+            literal(
+                f"{_label('sampling_limit')}: {sampling_limit(old, length):.3g} positions. "
+                f"{_label('share_lost')}: {percent(lost)}."
+            )
+        )
+    elif linear:
+        st.caption(
+            f"{_label('linear_height')}: a period of 6 keeps {percent(linear_height(6))}, one of "
+            f"2 nothing."
+        )
+
+
+def _label(name: str) -> str:
+    return DEFINITIONS[name].label
