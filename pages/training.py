@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from posviz.ui import lab, page, reel, screen, shelf, trainer
+from posviz.ui import lab, page, reel, screen, shelf, trained, trainer
 
 VIEWS = {"film": "Film", "steps": "Step by step"}
 
@@ -34,6 +34,7 @@ else:
     screen.along(shown, other, at=step)
     screen.provenance(shown, other, found, at=step)
     reel.take_over(shown, step)
+    trained.section(shown, other)
     reel.follow(shown, other)
 with page.section("Runs"):
     shelf.shelf()

@@ -137,9 +137,11 @@ def _names(
         if known.size:
             ends.append((float(y[known[-1]]), float(x[known[-1]]), name, colour))
     low, high = figure.layout.yaxis.range
-    for place, (y_end, x_end, name, colour) in enumerate(sorted(ends, reverse=True)):
-        below = place > 0 and y_end - low > 0.15 * (high - low)
-        shift = -12 if below else 12
+    ends.sort(reverse=True)
+    no_room = len(ends) > 1 and ends[1][0] - low < 0.15 * (high - low)
+    near = no_room and ends[0][0] - ends[1][0] < 0.15 * (high - low)
+    shifts = (27 if near else 12, 12 if no_room else -12)
+    for (y_end, x_end, name, colour), shift in zip(ends, shifts, strict=False):
         label(figure, x_end, y_end, name, colour=colour, xanchor="right", yshift=shift)
 
 

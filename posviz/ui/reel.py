@@ -105,7 +105,7 @@ def choose(found: Opened) -> Reel:
         key=lab.WATCHED,
         bind="query-params",
     )
-    return _reel(ref, _stamp(ref))
+    return _reel(ref, stamp(ref))
 
 
 def choose_beside(reel: Reel) -> Reel | None:
@@ -116,7 +116,7 @@ def choose_beside(reel: Reel) -> Reel | None:
     ref = st.selectbox(
         "Beside", refs, index=None, key=lab.BESIDE, bind="query-params", placeholder="No other run"
     )
-    return None if ref is None else _reel(ref, _stamp(ref))
+    return None if ref is None else _reel(ref, stamp(ref))
 
 
 def said(reel: Reel) -> tuple[str, str]:
@@ -203,14 +203,14 @@ def follow(*reels: Reel | None) -> None:
         if reel is not None and not reel.run.settings and time.time() - reel.run.changed < FOLLOWED
     ]
     if watched:
-        stamps = {reel.ref: _stamp(reel.ref) for reel in watched}
+        stamps = {reel.ref: stamp(reel.ref) for reel in watched}
         st.fragment(run_every=EVERY)(_look)(stamps)
 
 
 def _look(stamps: dict[str, str]) -> None:
-    for ref, stamp in stamps.items():
+    for ref, before in stamps.items():
         try:
-            if _stamp(ref) != stamp:
+            if stamp(ref) != before:
                 st.rerun()
         except (TrainingError, OSError):  # deleted meanwhile
             st.rerun()
@@ -226,14 +226,15 @@ def _folder(ref: str) -> Any:
     return (DEMOS if kind == "demo" else runs_folder()) / name
 
 
-def _stamp(ref: str) -> str:
+def stamp(ref: str) -> str:
+    """A text that changes with every snapshot of a run."""
     run = open_run(_folder(ref))
     status = (run.folder / run.file).stat()
     return f"{status.st_size} {status.st_mtime_ns}"
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _reel(ref: str, stamp: str) -> Reel:
+def _reel(ref: str, changed: str) -> Reel:
     run = open_run(_folder(ref))
     run = replace(run, name=ref.partition(":")[2])
     tables = run.snapshots()

@@ -305,3 +305,30 @@ def test_an_experiment_fills_in_the_form_and_what_changed_is_told(registry: Jobs
     app.button(key="train").click().run()
     (job,) = registry._jobs.values()
     assert job.config == default_config("copy")
+
+
+def test_what_the_trained_model_loses_is_measured_when_asked_for(home: Path) -> None:
+    from posviz.training.engine import train
+
+    for name in ("learned", "none"):
+        config = default_config(
+            "copy", steps=10, n_positions=16, d_model=8, batch_size=2, table=name
+        )
+        for _ in train(config, home / f"tiny-{name}"):
+            pass
+    app = visit(table="run:tiny-learned", beside="run:tiny-none", expert="true")
+    assert not app.exception
+    assert not app.error
+    told = said(app)
+    assert "Its table spoilt · tiny-learned" in told
+    assert "It has no row 16 and stops there (`IndexError: index out of range in self`)" in told
+    (info,) = [one.value for one in app.info]
+    assert "trained without positions" in info
+
+
+def test_a_recorded_run_says_that_there_is_no_model_to_run(home: Path) -> None:
+    recorded(home, "mine", np.random.default_rng(0).normal(size=(2, 6, 4)).astype(np.float32))
+    app = visit(table="run:mine", expert="true")
+    assert not app.exception
+    (info,) = [one.value for one in app.info]
+    assert "recorded from somebody's own script" in info
