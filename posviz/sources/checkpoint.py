@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from posviz.errors import NoTableError, SourceError
 from posviz.sources.formats.dtypes import is_real
-from posviz.sources.formats.tensors import Entry, counted, shape_text
+from posviz.sources.formats.tensors import Entry, brief, shape_text
 from posviz.sources.parts import Span, check
 from posviz.sources.readers import Traffic
 from posviz.table import Kind, PositionTable, Provenance
@@ -168,7 +168,7 @@ class Checkpoint:
         size = 4 * prod(entry.shape or ())
         if size > MAX_TABLE_BYTES:
             raise SourceError(
-                f"{name} would take {size >> 20:,} MiB as float32; at most "
+                f"{brief(name)} would take {size >> 20:,} MiB as float32; at most "
                 f"{MAX_TABLE_BYTES >> 20:,} MiB are read at once."
             )
         return self.read_entry(name)
@@ -183,7 +183,7 @@ class Checkpoint:
         """
         found = next((entry for entry in self.entries if entry.name == name), None)
         if found is None:
-            raise SourceError(f"{self.name} holds no tensor named {name}. {self._choices()}")
+            raise SourceError(f"{self.name} holds no tensor named {brief(name)}. {self._choices()}")
         return found
 
     def read_part(self, name: str, rows: Span, columns: Span | None = None) -> NDArray[np.float32]:
@@ -266,7 +266,9 @@ class Checkpoint:
         named = self.by_hand(parameter)
         if named is not None:
             return named
-        raise SourceError(f"{self.name} holds no tensor named {parameter}. {self._choices()}")
+        raise SourceError(
+            f"{self.name} holds no tensor named {brief(parameter)}. {self._choices()}"
+        )
 
     def _choices(self) -> str:
         if self.tables:
@@ -287,11 +289,13 @@ def two_axes(entries: tuple[Entry, ...]) -> str:
     if not entries:
         return "The file holds 0 tensors."
     if not flat:
-        return f"None of its {counted(len(entries), 'tensor')} has two axes."
+        if len(entries) == 1:
+            return "Its one tensor does not have two axes."
+        return f"None of its {len(entries):,} tensors has two axes."
     return f"Tensors with two axes: {listed(flat)}. Name one to open it by hand."
 
 
 def listed(names: list[str]) -> str:
-    """The first names, and how many more there are."""
+    """The first names, shortened, and how many more there are."""
     more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
+    return ", ".join(map(brief, names[:_NAMED])) + more

@@ -6,23 +6,24 @@ same rules.
 
 from __future__ import annotations
 
-import json
 import posixpath
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from posviz.errors import SourceError
 from posviz.sources import configs
 from posviz.sources.checkpoint import listed
-from posviz.sources.formats.tensors import damaged
+from posviz.sources.formats import jsons
+from posviz.sources.formats.tensors import brief, check_name, damaged, excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from posviz.sources.readers import Reader
 
-_INDEX_LIMIT = 64 << 20
+_INDEX_LIMIT = 32 << 20
+_MOST_ENTRIES = 400_000  # tensors of all shards together
 
 _PREFERRED = (  # patterns for the base name of a weight file, best first
     r"model\.safetensors",
@@ -83,12 +84,15 @@ class Weights:
     weight_map : mapping or None
         From tensor names to files, where an index says so.
     warnings : tuple of str
+    index : str or None
+        Name of the index that was read.
     """
 
     files: tuple[str, ...]
     config: str | None
     weight_map: dict[str, str] | None = None
     warnings: tuple[str, ...] = ()
+    index: str | None = None
 
 
 def choose(files: FileSet) -> Weights:
@@ -100,9 +104,21 @@ def choose(files: FileSet) -> Weights:
         There are none; the sentence says what is there instead (an adapter, another
         framework's files) and what to do.
     """
-    folder = _folder(files)
-    inside = [name for name in files.names if posixpath.dirname(name) == folder]
-    config = _find(inside, r"config\.json")
+    by_folder: dict[str, list[str]] = {}
+    for name in files.names:
+        by_folder.setdefault(posixpath.dirname(name), []).append(name)
+    folder, others = _folder(files, by_folder)
+    found = _choose(files, by_folder.get(folder, []))
+    if not others:
+        return found
+    said = (f"{files.label} holds weights in several folders; {brief(folder)} is open. The others: "
+            f"{listed(others)}.")  # fmt: skip
+    return replace(found, warnings=(said, *found.warnings))
+
+
+def _choose(files: FileSet, inside: list[str]) -> Weights:
+    """The weight files among those of one folder."""
+    config = config_file(inside)
     index = _find(inside, r"model\.safetensors\.index\.json") or _find(
         inside, r".*\.(?:safetensors|bin)\.index\.json"
     )
@@ -115,42 +131,55 @@ def choose(files: FileSet) -> Weights:
             if shards:
                 return Weights(shards, config, None, _no_index(shards))
             left = [posixpath.basename(name) for name in found[1:]]
-            many = (f"{files.label} holds several weight files; {posixpath.basename(found[0])} "
-                    f"is open. The others: {listed(left)}.")  # fmt: skip
+            first = brief(posixpath.basename(found[0]))
+            many = (f"{files.label} holds several weight files; {first} is open. The others: "
+                    f"{listed(left)}.")  # fmt: skip
             return Weights((found[0],), config, None, (many,) if left else ())
     raise _nothing(files, inside)
 
 
-def _folder(files: FileSet) -> str:
-    """The sub-folder with the weights: the root, else what modules.json says, else the first."""
-    folders = sorted({posixpath.dirname(name) for name in files.names}, key=_depth)
-    holding = [folder for folder in folders if _holds_weights(files.names, folder)]
+def _folder(files: FileSet, by_folder: dict[str, list[str]]) -> tuple[str, list[str]]:
+    """The folder with the weights, and others that hold some too.
+
+    The root, else what modules.json says, else of the topmost ones a pipeline's text encoder or
+    the last, by number, of a training's checkpoints.
+    """
+    holding = [folder for folder, inside in by_folder.items() if _holds_weights(inside)]
     if not holding or "" in holding:
-        return ""
+        return "", []
     if "modules.json" in files.names:
         named = _transformer_module(files.open("modules.json"))
         if named in holding:
-            return named
-    return holding[0]
+            return named, []
+    top = min(folder.count("/") for folder in holding)
+    holding = sorted((folder for folder in holding if folder.count("/") == top), key=_in_words)
+    numbered = len({re.sub(r"\d+", "", folder) for folder in holding}) == 1
+    first = holding[-1] if numbered else holding[0]
+    if "text_encoder" in holding:
+        first = "text_encoder"
+    return first, [folder for folder in holding if folder != first]
 
 
-def _depth(folder: str) -> tuple[int, str]:
-    return folder.count("/") + bool(folder), folder
+def _in_words(folder: str) -> list[tuple[int, str]]:
+    """For sorting: checkpoint-500 comes before checkpoint-1000."""
+    return [
+        (int(word) if word.isdecimal() and len(word) < 20 else 0, word)
+        for word in re.split(r"(\d+)", folder)
+    ]
 
 
-def _holds_weights(names: Sequence[str], folder: str) -> bool:
-    inside = [name for name in names if posixpath.dirname(name) == folder]
+def _holds_weights(inside: Sequence[str]) -> bool:
     return any(_all(inside, pattern) for pattern in (*_PREFERRED, r".*\.index\.json"))
 
 
 def _transformer_module(reader: Reader) -> str:
     """The path of sentence-transformers' first module."""
     try:
-        modules = json.loads(reader.read_at(0, min(reader.size, _INDEX_LIMIT)))
+        modules = jsons.parse(reader.read_at(0, min(reader.size, _INDEX_LIMIT)), reader.name)
         return next(
             str(module["path"]) for module in modules if "Transformer" in str(module["type"])
         )
-    except (ValueError, RecursionError, TypeError, KeyError, StopIteration):
+    except (SourceError, TypeError, KeyError, StopIteration):
         return ""
 
 
@@ -165,8 +194,9 @@ def _indexed(files: FileSet, inside: list[str], index: str, config: str | None) 
         missing = [name for name in wanted if name not in present]
         if missing:
             warnings.append(
-                f"{posixpath.basename(index)} names {len(wanted)} files, of which {len(missing)} "
-                f"are missing ({listed(missing)}). The others were read."
+                f"{posixpath.basename(index)} names {len(wanted):,} files, of which "
+                f"{len(missing):,} {'is' if len(missing) == 1 else 'are'} missing "
+                f"({listed(missing)}). The others were read."
             )
         ending = posixpath.splitext(wanted[0])[1]
         stray = [
@@ -176,25 +206,30 @@ def _indexed(files: FileSet, inside: list[str], index: str, config: str | None) 
         ]
         if stray:
             warnings.append(
-                f"{listed(stray)} lies beside the files that {posixpath.basename(index)} names "
-                f"and was not read. Open it by its own path to see it."
+                f"{listed(stray)} {'lies' if len(stray) == 1 else 'lie'} beside the files that "
+                f"{posixpath.basename(index)} names, unread. Open one by its own path to see it."
             )
         full = {tensor: posixpath.join(folder, file) for tensor, file in weight_map.items()}
         return Weights(
-            tuple(posixpath.join(folder, name) for name in there), config, full, tuple(warnings)
+            tuple(posixpath.join(folder, name) for name in there),
+            config,
+            full,
+            tuple(warnings),
+            index,
         )
     ending = ".safetensors" if ".safetensors." in index else ".bin"
     found = _all(inside, rf"(?!adapter_model|training_args|history|snapshots).*{re.escape(ending)}")
     if not found:
+        names = listed(wanted)
         raise SourceError(
-            f"{files.label} holds an index ({posixpath.basename(index)}) but none of the "
-            f"{len(wanted)} files it names. Download them too."
+            f"{posixpath.basename(index)} says which files hold the tensors ({names}), and none of "
+            f"them is there. Add {'it' if len(wanted) == 1 else 'them'}."
         )
     stale = (
         f"{posixpath.basename(index)} is stale: it names {listed(wanted)}, and none of them is "
         f"there. The files that are there were read instead."
     )
-    return Weights(tuple(found), config, None, (stale,))
+    return Weights(tuple(found), config, None, (stale,), index)
 
 
 def read_index(reader: Reader) -> dict[str, str]:
@@ -207,21 +242,25 @@ def read_index(reader: Reader) -> dict[str, str]:
     """
     if reader.size > _INDEX_LIMIT:
         raise SourceError(f"{reader.name} has {reader.size:,} bytes; an index is far smaller.")
-    try:
-        index = json.loads(reader.read_at(0, reader.size))
-    except (ValueError, RecursionError) as err:
-        raise damaged(reader.name, "it is not valid JSON") from err
+    raw = reader.read_at(0, reader.size)
+    index = jsons.parse(raw, reader.name, most_marks=_MOST_ENTRIES)
     weight_map = index.get("weight_map") if isinstance(index, dict) else None
     if not isinstance(weight_map, dict) or not weight_map:
         raise damaged(reader.name, "it holds no weight_map")
-    for file in weight_map.values():
-        plain = isinstance(file, str) and re.fullmatch(r"[\w][\w.+-]*", file)
+    for tensor, file in weight_map.items():
+        check_name(reader.name, tensor)
+        plain = isinstance(file, str) and re.fullmatch(r"[\w][\w.+-]{0,254}", file)
         if not plain:
             raise SourceError(
-                f"{reader.name} names the file {file!r}; an index may only name files beside it. "
-                f"It was not followed."
+                f"{reader.name} names the file {excerpt(file)}; an index may only name files "
+                f"beside it. It was not followed."
             )
     return weight_map
+
+
+def config_file(names: Sequence[str]) -> str | None:
+    """The config.json among some names, however it is spelled."""
+    return _find(names, r"config\.json")
 
 
 def _find(names: Sequence[str], pattern: str) -> str | None:
@@ -251,7 +290,8 @@ def _nothing(files: FileSet, inside: list[str]) -> SourceError:
     if adapter is not None or _find(inside, r"adapter_model\..*"):
         config = configs.read_config(files.open(adapter)) if adapter else {}
         base = config.get("base_model_name_or_path")
-        which = f"the base model {base}" if isinstance(base, str) and base else "its base model"
+        named = isinstance(base, str) and base
+        which = f"the base model {brief(str(base))}" if named else "its base model"
         return SourceError(
             f"{files.label} holds only an adapter (LoRA or the like), which changes no position "
             f"table. Open {which} instead."
@@ -259,6 +299,12 @@ def _nothing(files: FileSet, inside: list[str]) -> SourceError:
     for pattern, what, remedy in _FOREIGN:
         if _find(inside, pattern):
             return SourceError(f"{files.label} holds {what}, which is not read here: {remedy}.")
+    if inside and all(name.lower().endswith(".json") for name in inside):
+        which = brief(posixpath.basename(config_file(inside) or inside[0]))
+        return SourceError(
+            f"{which} says how a model is set up and holds no numbers of its own. Add the weights: "
+            f"model.safetensors, pytorch_model.bin or another checkpoint file."
+        )
     there = listed([posixpath.basename(name) for name in inside]) or "nothing"
     return SourceError(
         f"{files.label} holds no weights that are read here; it holds {there}. Expected is "

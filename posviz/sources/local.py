@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from posviz.errors import SourceError
+from posviz.sources import folders
 from posviz.sources.access import Access, safe_join
-from posviz.sources.folders import FileSet, Weights
+from posviz.sources.checkpoint import listed
+from posviz.sources.folders import FileSet, Weights, config_file
 from posviz.sources.opening import Origin, open_files
 from posviz.sources.readers import LocalFile, MemoryFile, Traffic
 
@@ -105,22 +108,41 @@ def uploaded(
         Nothing was uploaded.
     """
     traffic = Traffic()
-    readers = {
-        name.replace("\\", "/").lstrip("/"): MemoryFile(Path(name).name, content, traffic)
-        for name, content in files.items()
-    }
+    readers: dict[str, MemoryFile] = {}
+    for given, content in files.items():
+        name = _uploaded_name(given)
+        readers[name] = MemoryFile(Path(name).name, content, traffic)
     if not readers:
         raise SourceError("Nothing was uploaded. Choose a checkpoint file.")
-    weights = [name for name in readers if not name.endswith(".json")]
+    weights = [name for name in readers if not name.lower().endswith(".json")]
     first = Path((weights or list(readers))[0])
-    origin = Origin(f"upload:{first.name}", "upload", first.stem, traffic)
     found = FileSet(
         tuple(readers), readers.__getitem__, first.name, lambda name: readers[name].size
     )
+    chosen = None
     if len(weights) == 1:  # whatever its name, it is what the person wants to see
-        config = next((name for name in readers if Path(name).name == "config.json"), None)
-        return found, origin, Weights((weights[0],), config)
-    return found, origin, None
+        chosen = Weights((weights[0],), config_file(tuple(readers)))
+    elif weights:
+        chosen = folders.choose(found)
+        first = Path(chosen.files[0])
+        left = sorted({*weights} - {*chosen.files})
+        if left:
+            many = (
+                f"{first.name} is open. Uploaded with it and not open: {listed(left)}. Pick one of "
+                f"several models at a time."
+            )
+            chosen = replace(chosen, warnings=(many,))
+    origin = Origin(f"upload:{first.name}", "upload", first.stem, traffic)
+    return found, origin, chosen
+
+
+def _uploaded_name(name: str) -> str:
+    """A file name as it may be said and looked up: relative, short, and made of what prints."""
+    plain = "".join(char if char.isprintable() else "�" for char in name.replace("\\", "/"))
+    words = [word for word in plain.split("/") if word.strip(". ")]
+    return (
+        "/".join(word[:50] + word[-150:] if len(word) > 200 else word for word in words) or "file"
+    )
 
 
 def _listing(path: Path) -> tuple[str, ...]:

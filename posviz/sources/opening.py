@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from posviz.errors import SourceError
 from posviz.sources import configs, detective, folders, layouts
-from posviz.sources.checkpoint import Checkpoint
+from posviz.sources.checkpoint import Checkpoint, listed
 from posviz.sources.formats import open_tensors
 from posviz.sources.formats.tensors import Entry, TensorFile
 from posviz.sources.parts import Span, read_part
@@ -61,7 +61,10 @@ def open_files(files: FileSet, origin: Origin, weights: Weights | None = None) -
     own = next(iter(opened.values())) if opened else None
     if config is None and own is not None and own.config:
         config = dict(own.config)
+    if own is not None and own.bare and not any(layouts.rule(entry.name) for entry in entries):
+        config = None  # a table without a name may come from anywhere
     warnings = [*weights.warnings, *(text for file in opened.values() for text in file.warnings)]
+    warnings += _repeated(opened)
 
     def holder(entry: Entry) -> TensorFile:
         file = source_of.get((entry.file, entry.name))
@@ -88,6 +91,7 @@ def open_files(files: FileSet, origin: Origin, weights: Weights | None = None) -
         metadata=own.metadata if own is not None else {},
     )
     found = detective.investigate(case)
+    read_files = {*weights.files, *filter(None, (weights.config, weights.index))}
     by_name = {entry.name: entry for entry in entries}
     return Checkpoint(
         ref=origin.ref,
@@ -101,7 +105,7 @@ def open_files(files: FileSet, origin: Origin, weights: Weights | None = None) -
         scheme=found.scheme,
         message=found.message,
         warnings=(*warnings, *found.warnings),
-        size=sum(files.size(name) for name in weights.files),
+        size=sum(files.size(name) for name in read_files),
         read_entry=lambda name: read(by_name[name]),
         read_table=lambda chosen: detective.read_table(chosen, case),
         by_hand=lambda parameter: detective.by_hand(parameter, case),
@@ -132,15 +136,31 @@ def _entries(
     opened: Mapping[str, TensorFile], weights: Weights
 ) -> tuple[tuple[Entry, ...], dict[tuple[str, str], TensorFile]]:
     """Every tensor, and the file that reads it; unopened shards give names only."""
-    source_of = {
-        (entry.file, entry.name): file for file in opened.values() for entry in file.entries
-    }
-    entries = [entry for file in opened.values() for entry in file.entries]
+    source_of = {}
+    first: dict[str, Entry] = {}
+    for file in opened.values():
+        for entry in file.entries:
+            if first.setdefault(entry.name, entry) is entry:
+                source_of[entry.file, entry.name] = file
+    entries = list(first.values())
     for tensor, name in (weights.weight_map or {}).items():
         base = posixpath.basename(name)
-        if name not in opened and name in weights.files:
+        if name not in opened and name in weights.files and tensor not in first:
             entries.append(Entry(tensor, None, None, None, base))
     return tuple(entries), source_of
+
+
+def _repeated(opened: Mapping[str, TensorFile]) -> list[str]:
+    """The sentence about tensors that several files of one model hold."""
+    seen: set[str] = set()
+    twice = []
+    for file in opened.values():
+        names = {entry.name for entry in file.entries}
+        twice += sorted(seen & names)
+        seen |= names
+    if not twice:
+        return []
+    return [f"Several of the files hold {listed(twice)}; that of the first file is shown."]
 
 
 def _format(file: TensorFile | None, weights: Weights) -> str:

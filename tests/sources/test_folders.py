@@ -45,7 +45,7 @@ def test_sharded_folder_lists_every_tensor(shards, rows):
     assert {(e.name, e.file) for e in found.entries} == {("a", one), ("wpe.weight", two)}
     assert found.tables[0].file == two
     assert np.array_equal(found.table().weights, table)
-    assert found.size == sum((root / name).stat().st_size for name in (one, two))
+    assert found.size == sum(path.stat().st_size for path in root.iterdir())  # index included
     assert sources.open(str(root / "model.safetensors.index.json")).format == found.format
 
 
@@ -66,8 +66,8 @@ def test_l22_index_wins_over_a_stray_file_that_is_mentioned(shards, rows):
     found = sources.open(str(shards({"wpe.weight": shard}, files)))
     assert np.array_equal(found.table().weights, table)
     assert found.warnings == (
-        "model.safetensors lies beside the files that model.safetensors.index.json names and was "
-        "not read. Open it by its own path to see it.",
+        "model.safetensors lies beside the files that model.safetensors.index.json names, unread. "
+        "Open one by its own path to see it.",
     )
 
 
@@ -76,13 +76,13 @@ def test_missing_shards_are_counted_and_the_others_read(shards, rows):
     root = shards({"wpe.weight": there, "b": gone}, {there: {"wpe.weight": rows(16, 8)}})
     found = sources.open(str(root))
     assert found.warnings == (
-        "model.safetensors.index.json names 2 files, of which 1 are missing "
+        "model.safetensors.index.json names 2 files, of which 1 is missing "
         "(model-00002-of-00002.safetensors). The others were read.",
     )
     assert [e.name for e in found.entries if e.shape is None] == []
     nothing = shards({"b": gone}, {"other.txt": {}}, folder="nothing")
     (nothing / "other.txt").unlink()
-    with pytest.raises(SourceError, match="none of the 1 files it names"):
+    with pytest.raises(SourceError, match="and none of them is there. Add it."):
         sources.open(str(nothing))
 
 
@@ -345,7 +345,7 @@ def test_upload_with_config_and_upper_case_ending(model_folder, rows):
     assert found.ref == "upload:MODEL.SAFETENSORS"
     assert found.tables[0].row_offset == 2
     assert found.table().provenance.source == "upload"
-    assert found.size == len(weights)
+    assert found.size == len(weights) + len(config.getvalue())
 
 
 def test_u08_same_name_other_content_is_another_table(raw_safetensors, rows):
