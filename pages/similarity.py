@@ -4,9 +4,8 @@ import streamlit as st
 
 from posviz.analysis.similarity import METRICS
 from posviz.figures.along import along_positions
-from posviz.figures.heatmap import heatmap
 from posviz.figures.offsets import offset_profile
-from posviz.ui import figure, nulls, page, results, tables
+from posviz.ui import figure, nulls, page, pairs, results, tables
 from posviz.ui.format import decimal
 from posviz.ui.page import Number
 
@@ -54,23 +53,8 @@ page.numbers(
 facts = [f"{metric.label.lower()}, {centred}", results.rows_said(numbers)]
 with page.card():
     if view == "pairs":
-        pairs = results.pairs(table, numbers, key)
-        limits = tuple(
-            value if limit is None else limit
-            for limit, value in zip(metric.limits, (pairs.low, pairs.high), strict=True)
-        )
-        picture = heatmap(
-            pairs.values, limits=limits, diverging=metric.diverging, label=metric.label.lower(),
-            n_positions=table.n_positions, name=table.name,
-        )  # fmt: skip
-        shown = figure.show(picture, key="pairs", height=640)
-        if pairs.factor > 1:
-            facts.append(f"each cell the mean of {pairs.factor} × {pairs.factor} pairs")
-        if shown.cell:
-            value = results.exact(table, numbers, key, shown.cell)
-            st.caption(
-                f"{metric.label} of {shown.cell[0]} and {shown.cell[1]}: {decimal(value, digits=6)}"
-            )
+        pairs.show(table, numbers, key)
+        facts.append(pairs.pooled(table, numbers, key))
     elif view == "offset":
         profile = results.by_offset(table, numbers, key)
         picture = offset_profile(

@@ -209,13 +209,13 @@ def pooled_similarity(weights: Array, metric: str = "cosine", side: int = 1024) 
     if factor == 1:
         values = similarity(weights, metric)
     elif chosen.linear:
-        pooled = _pool(chosen.rows(weights), factor)
+        pooled = pool(chosen.rows(weights), factor)
         values = chosen.compare(pooled, pooled).astype(np.float32, copy=False)
     else:
         rows = chosen.rows(weights)
         height = max(1, BLOCK // factor) * factor
         strips = [
-            _pool(_pool(chosen.compare(rows[start : start + height], rows).T, factor).T, factor)
+            pool(pool(chosen.compare(rows[start : start + height], rows).T, factor).T, factor)
             for start in range(0, len(rows), height)
         ]
         whole = np.concatenate(strips)
@@ -316,7 +316,8 @@ def cosine_sums(weights: Array, *, centred: bool = False, every_pair: int = EVER
     return sums_by_blocks(rows, _cosine) if len(rows) <= every_pair else sums_by_fourier(rows)
 
 
-def _pool(rows: Array, factor: int) -> Array:
+def pool(rows: Array, factor: int) -> Array:
+    """Means over runs of ``factor`` rows, in float64; the last run may be shorter."""
     starts = np.arange(0, len(rows), factor)
     counts = np.minimum(factor, len(rows) - starts)
     pooled: Array = np.add.reduceat(rows, starts, axis=0, dtype=np.float64) / counts[:, None]

@@ -6,6 +6,8 @@
 // The other .js files of this folder stand before this one in the same module.
 
 const views = new WeakMap();
+const NARROW = 480; // pixels: a telephone
+const PAUSE = 350; // milliseconds that a person rests before the server is asked
 
 export default function ({ data, parentElement, setStateValue }) {
   if (!data?.length) {
@@ -41,6 +43,7 @@ class View {
       modeBarButtons: [this.buttons()],
     };
     this.observer = new ResizeObserver(() => this.fit());
+    root.addEventListener("posviz-answer", () => this.hear());
   }
 
   // The newest data wins: what arrives while Plotly works is drawn right after.
@@ -51,6 +54,8 @@ class View {
     if (text !== this.text) this.given = { ...JSON.parse(text), payload };
     [this.text, this.dark] = [text, dark];
     this.root.style.height = `${this.given.height}px`;
+    const { scene, yaxis } = this.given.figure.layout;
+    this.root.toggleAttribute("data-square", Boolean(scene || yaxis?.scaleanchor)); // no taller than a narrow page is wide
     this.plot.setAttribute("aria-label", this.given.alt);
     this.film.load(this.given.film, this.given.payload);
     await this.redraw();
@@ -86,6 +91,7 @@ class View {
     this.root.style.colorScheme = dark ? "dark" : "light"; // for the film's slider
     for (const [name, colour] of Object.entries(this.colours)) this.root.style.setProperty(`--posviz-${name}`, colour);
     this.raster.load(given.raster, given.payload, recolour(given.raster?.palette, swap));
+    this.hear();
     const Plotly = await loadPlotly();
     const first = !this.plot._fullLayout;
     this.space = Boolean(layout.scene);
@@ -101,6 +107,7 @@ class View {
     if (matchMedia("(pointer: coarse)").matches) layout.dragmode = false; // a finger scrolls the page
     if (this.space) {
       this.titles = { texts: takeTitles(layout.scene), ranges: SPACE_AXES.map((name) => layout.scene[name].range) };
+      if (this.plot.clientWidth < NARROW) for (const name of SPACE_AXES) layout.scene[name].showticklabels = false; // no room beside the titles
       layout.scene.camera.eye = stepBack(layout.scene.camera.eye, this.plot.clientWidth, this.plot.clientHeight);
     }
     this.keep(layout);
@@ -202,7 +209,10 @@ class View {
     plot.on("plotly_relayouting", () => this.paint());
     plot.on("plotly_relayout", (change) => {
       const changed = (start) => Object.keys(change).some((name) => name.startsWith(start));
-      if (changed("xaxis.range") || changed("yaxis.range")) this.zoomed = true;
+      if (changed("xaxis.range") || changed("yaxis.range")) {
+        this.zoomed = true;
+        this.look();
+      }
       if (!changed("scene.camera")) return;
       this.turned = true;
       this.hint.dataset.seen = "";
@@ -236,7 +246,33 @@ class View {
 
   hover(event) {
     if (!this.raster.header) return;
-    this.tell(event.buttons ? null : this.cellUnder(event)); // while zooming, no words in the way
+    const cell = event.buttons ? null : this.cellUnder(event); // while zooming, no words in the way
+    this.tell(cell);
+    this.pause(cell);
+  }
+
+  // A short pause over a cell asks the server for its exact value.
+  pause(cell) {
+    if (String(cell) === String(this.over)) return;
+    this.over = cell;
+    clearTimeout(this.pausing);
+    if (cell && this.given.asks) this.pausing = setTimeout(() => this.send("pause", cell), PAUSE);
+  }
+
+  // A zoom into cells that stand for several pairs asks for the part in more detail.
+  look() {
+    clearTimeout(this.looking);
+    if (!this.given.asks || !(this.raster.header?.step > 1)) return;
+    this.looking = setTimeout(() => this.send("window", this.zoomed ? this.raster.window(this.plot._fullLayout) : null), PAUSE);
+  }
+
+  // Take the server's answer, which may come before the figure is drawn.
+  hear() {
+    const answer = this.root.posvizAnswer;
+    if (!answer || !this.raster.header) return;
+    this.raster.refine(answer.detail, answer.payload);
+    if (this.plot._fullLayout) this.paint();
+    if (this.over && !this.tip.hidden) this.tell(this.over);
   }
 
   click(event) {
@@ -292,6 +328,7 @@ class View {
       this.raster.cursor = at;
       this.paint();
       this.tell(at, true);
+      this.pause(at);
       return;
     }
     this.cursor = at;
@@ -315,17 +352,21 @@ class View {
   tell(cell, aloud = false) {
     this.tip.hidden = !cell;
     if (!cell) return;
-    const words = this.raster.words(cell);
+    const exact = this.root.posvizAnswer?.exact;
+    const words = exact && String(exact.cell) === String(cell) ? exact.words : this.raster.words(cell);
     this.tip.textContent = words;
     if (aloud) this.said.textContent = words.replace("≈", "about");
-    const [left, top] = this.raster.place(this.plot._fullLayout, cell);
+    const layout = this.plot._fullLayout;
+    const [left, top] = this.raster.place(layout, cell);
     const flip = left + this.tip.offsetWidth + 24 > this.plot.clientWidth;
     this.tip.style.left = `${Math.max(0, flip ? left - this.tip.offsetWidth - 12 : left + 12)}px`;
-    this.tip.style.top = `${Math.max(0, top - this.tip.offsetHeight - 10)}px`;
+    const above = top - this.tip.offsetHeight - 10;
+    this.tip.style.top = `${above < layout.yaxis._offset ? top + 14 : above}px`; // never over the colour bar
   }
 
   reset() {
     this.forget();
+    this.look();
     this.redraw();
   }
 

@@ -15,7 +15,7 @@ import streamlit as st
 from posviz.figures.theme import DARK, LIGHT, swap
 
 if TYPE_CHECKING:
-    from posviz.figures.picture import Picture
+    from posviz.figures.picture import Picture, Raster
 
 _HERE = Path(__file__).parent
 _HTML = """
@@ -47,6 +47,15 @@ _mount = st.components.v2.component(
     isolate_styles=False,  # Plotly writes its own rules into the page's head
 )
 
+_answer = st.components.v2.component(
+    "posviz_answer",
+    html='<div class="posviz-figure"></div>',
+    js="\n".join(
+        (_HERE / name).read_text(encoding="utf-8") for name in ("loading.js", "answer.js")
+    ),
+    isolate_styles=False,
+)
+
 _TOKENS = {
     "ground": LIGHT.ground,
     "card": LIGHT.card,
@@ -55,7 +64,7 @@ _TOKENS = {
     "ink-soft": LIGHT.ink_soft,
     "accent": LIGHT.accent,
 }
-_packed: WeakKeyDictionary[Picture, dict[tuple[str, int, bool], bytes]] = WeakKeyDictionary()
+_packed: WeakKeyDictionary[Picture, dict[tuple[str, int, bool, bool], bytes]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -68,13 +77,21 @@ class Shown:
         Row and column, as positions, of a heatmap.
     point : int or None
         Position (or component, or offset) on a line.
+    pause : (int, int) or None
+        The cell over which the cursor last came to rest.
+    window : (int, int, int, int) or None
+        First and last row, first and last column that a zoom shows, where cells are pooled.
     """
 
     cell: tuple[int, int] | None = None
     point: int | None = None
+    pause: tuple[int, int] | None = None
+    window: tuple[int, int, int, int] | None = None
 
 
-def show(picture: Picture, *, key: str, height: int = 480, picks: bool = True) -> Shown:
+def show(
+    picture: Picture, *, key: str, height: int = 480, picks: bool = True, asks: bool = False
+) -> Shown:
     """Show a picture; camera and zoom outlive every change of its data.
 
     Parameters
@@ -87,15 +104,52 @@ def show(picture: Picture, *, key: str, height: int = 480, picks: bool = True) -
         In pixels; the page does not move when the figure arrives.
     picks : bool
         Whether a click or Enter runs the page again with :class:`Shown` filled.
+    asks : bool
+        Whether a short pause over a cell, and a zoom into pooled cells, do so too; the page then
+        gives an :func:`answer`. Best inside a fragment.
     """
     result = _mount(
-        data=pack(picture, key=key, height=height, picks=picks),
+        data=pack(picture, key=key, height=height, picks=picks, asks=asks),
         key=key,
         height="content",
         on_cell_change=_nothing,
         on_point_change=_nothing,
+        on_pause_change=_nothing,
+        on_window_change=_nothing,
     )
-    return Shown(cell=_cell(result.get("cell")), point=_point(result.get("point")))
+    return Shown(
+        cell=_cell(result.get("cell")),
+        point=_point(result.get("point")),
+        pause=_cell(result.get("pause")),
+        window=_window(result.get("window")),
+    )
+
+
+def answer(
+    key: str,
+    *,
+    exact: tuple[tuple[int, int], str] | None = None,
+    detail: Raster | None = None,
+) -> None:
+    """What the figure ``key`` asked for, beside it on the page.
+
+    Parameters
+    ----------
+    key : str
+        Of the figure.
+    exact : ((int, int), str) or None
+        A cell, and what it says instead of its painted value.
+    detail : Raster or None
+        A part of the picture in more detail, with the limits of the whole.
+    """
+    geometry = ("rows", "cols", "nRows", "nCols", "step", "firstRow", "firstCol")
+    header = {
+        "key": key,
+        "exact": exact and {"cell": exact[0], "words": exact[1]},
+        "detail": detail and {name: detail.header[name] for name in geometry},
+    }
+    payload = detail.values.tobytes() if detail else b""
+    _answer(data=_framed(json.dumps(header), payload), key=f"{key}-answer", height="content")
 
 
 def preload() -> None:
@@ -103,15 +157,23 @@ def preload() -> None:
     _mount(data=None, key="posviz_preload", height="content")
 
 
-def pack(picture: Picture, *, key: str = "figure", height: int = 480, picks: bool = True) -> bytes:
+def pack(
+    picture: Picture,
+    *,
+    key: str = "figure",
+    height: int = 480,
+    picks: bool = True,
+    asks: bool = False,
+) -> bytes:
     """A picture as the bytes that the component reads: JSON length, JSON, payload.
 
     Kept for as long as the picture lives, so that an unchanged one costs a rerun nothing.
     """
     kept = _packed.setdefault(picture, {})
-    if (key, height, picks) not in kept:
-        kept[key, height, picks] = _pack(picture, key, height, picks)
-    return kept[key, height, picks]
+    options = (key, height, picks, asks)
+    if options not in kept:
+        kept[options] = _pack(picture, *options)
+    return kept[options]
 
 
 def unpack(data: bytes) -> tuple[dict[str, Any], bytes]:
@@ -120,13 +182,14 @@ def unpack(data: bytes) -> tuple[dict[str, Any], bytes]:
     return json.loads(data[4 : 4 + length]), data[4 + length :]
 
 
-def _pack(picture: Picture, key: str, height: int, picks: bool) -> bytes:
+def _pack(picture: Picture, key: str, height: int, picks: bool, asks: bool) -> bytes:
     payload = picture.payload
     about = {
         "alt": picture.alt,
         "key": key,
         "height": height,
         "picks": picks,
+        "asks": asks,
         "raster": picture.raster.header if picture.raster else None,
         "film": picture.film.header if picture.film else None,
         "tokens": _TOKENS,
@@ -134,8 +197,13 @@ def _pack(picture: Picture, key: str, height: int, picks: bool) -> bytes:
         "revision": f"{zlib.crc32(payload, zlib.crc32(picture.spec.encode())):08x}",
     }
     # The figure is JSON already; parsing it only to write it again would cost more than all else.
-    header = f'{json.dumps(about, allow_nan=False)[:-1]}, "figure": {picture.spec}}}'.encode()
-    return struct.pack("<I", len(header)) + header + payload
+    header = f'{json.dumps(about, allow_nan=False)[:-1]}, "figure": {picture.spec}}}'
+    return _framed(header, payload)
+
+
+def _framed(header: str, payload: bytes) -> bytes:
+    text = header.encode()
+    return struct.pack("<I", len(text)) + text + payload
 
 
 def _cell(value: Any) -> tuple[int, int] | None:
@@ -144,6 +212,14 @@ def _cell(value: Any) -> tuple[int, int] | None:
         row, col = map(_point, value)
         if row is not None and col is not None:
             return row, col
+    return None
+
+
+def _window(value: Any) -> tuple[int, int, int, int] | None:
+    if isinstance(value, list | tuple) and len(value) == 4:
+        first_row, last_row, first_col, last_col = map(_point, value)
+        if None not in (first_row, last_row, first_col, last_col):
+            return first_row, last_row, first_col, last_col  # type: ignore[return-value]
     return None
 
 

@@ -9,6 +9,7 @@ class Raster {
   constructor(canvas) {
     this.canvas = canvas;
     this.source = document.createElement("canvas"); // one pixel a cell, never shown itself
+    this.fine = null; // a part in more detail: its own header, cells and source
     this.cursor = null; // [row, col] marked by the keyboard or a click
   }
 
@@ -16,29 +17,30 @@ class Raster {
   load(header, cells, palette) {
     this.header = header;
     this.cells = cells;
+    this.palette = palette;
     this.canvas.hidden = !header;
     if (!header) return;
-    const { rows, cols } = header;
-    if (this.source.width !== cols) this.source.width = cols;
-    if (this.source.height !== rows) this.source.height = rows;
-    const image = new ImageData(cols, rows);
-    const pixels = new Uint32Array(image.data.buffer);
-    const table = lookup(palette);
-    for (let i = 0; i < pixels.length; i++) pixels[i] = table[cells[i]];
-    this.source.getContext("2d").putImageData(image, 0, 0);
+    colour(this.source, header, cells, palette);
+    if (this.fine) this.refine(this.fine.header, this.fine.cells);
     if (this.cursor && !this.holds(...this.cursor)) this.cursor = null;
+  }
+
+  // Lay a part in more detail over the cells; a null header takes it away.
+  refine(header, cells) {
+    if (!header) return (this.fine = null);
+    const source = this.fine?.source ?? document.createElement("canvas");
+    colour(source, header, cells, this.palette);
+    this.fine = { header: { ...this.header, ...header }, cells, source };
   }
 
   // Paint what Plotly's axes show now; `ink` is the colour of the cursor's cross.
   paint(layout, ink) {
     if (!this.header || !layout?.xaxis) return;
-    const { canvas, source, header } = this;
+    const { canvas } = this;
     const ratio = window.devicePixelRatio || 1;
     const [width, height] = [Math.round(layout.width * ratio), Math.round(layout.height * ratio)];
     if (canvas.width !== width) canvas.width = width;
     if (canvas.height !== height) canvas.height = height;
-    const x = span(layout.xaxis, header.firstCol, header.cols * header.step);
-    const y = span(layout.yaxis, header.firstRow, header.rows * header.step);
     const brush = canvas.getContext("2d");
     brush.setTransform(ratio, 0, 0, ratio, 0, 0);
     brush.clearRect(0, 0, layout.width, layout.height);
@@ -46,10 +48,14 @@ class Raster {
     brush.beginPath();
     brush.rect(layout.xaxis._offset, layout.yaxis._offset, layout.xaxis._length, layout.yaxis._length);
     brush.clip();
-    // Shrinking averages cells so that thin lines survive; enlarging keeps their edges sharp.
-    brush.imageSmoothingEnabled = x.length * ratio < header.cols;
-    brush.imageSmoothingQuality = "high";
-    brush.drawImage(source, x.start, y.start, x.length, y.length);
+    for (const { header, source } of [this, ...(this.fine ? [this.fine] : [])]) {
+      const x = span(layout.xaxis, header.firstCol, header.cols * header.step);
+      const y = span(layout.yaxis, header.firstRow, header.rows * header.step);
+      // Shrinking averages cells so that thin lines survive; enlarging keeps their edges sharp.
+      brush.imageSmoothingEnabled = x.length * ratio < header.cols;
+      brush.imageSmoothingQuality = "high";
+      brush.drawImage(source, x.start, y.start, x.length, y.length);
+    }
     if (this.cursor) this.cross(brush, layout, ink);
     brush.restore();
   }
@@ -66,8 +72,7 @@ class Raster {
     brush.stroke();
   }
 
-  holds(row, col) {
-    const { firstRow, firstCol, nRows, nCols } = this.header;
+  holds(row, col, { firstRow, firstCol, nRows, nCols } = this.header) {
     return row >= firstRow && row < firstRow + nRows && col >= firstCol && col < firstCol + nCols;
   }
 
@@ -87,13 +92,25 @@ class Raster {
 
   // What a cell says. The painted value has 255 steps, so no more digits than that are told.
   words([row, col]) {
-    const { cols, step: size, firstRow, firstCol, low, high, hover, rowNames, colNames } = this.header;
-    const code = this.cells[Math.floor((row - firstRow) / size) * cols + Math.floor((col - firstCol) / size)];
+    const { header, cells } = this.fine && this.holds(row, col, this.fine.header) ? this.fine : this;
+    const { cols, step: size, firstRow, firstCol, low, high, hover, rowNames, colNames } = header;
+    const code = cells[Math.floor((row - firstRow) / size) * cols + Math.floor((col - firstCol) / size)];
     const step = (high - low) / 254;
     const digits = step > 0 ? Math.min(6, Math.max(0, Math.floor(-Math.log10(step)))) : 3;
     const value = code === NO_VALUE ? "no value" : (low + (code - 1) * step).toFixed(digits).replace("-", "−");
-    const words = { row: rowNames[row - firstRow] ?? row, col: colNames[col - firstCol] ?? col, value };
+    const named = (names, at, first) => names[at - first] ?? at.toLocaleString("en");
+    const words = { row: named(rowNames, row, this.header.firstRow), col: named(colNames, col, this.header.firstCol), value };
     return hover.replace(/\{(row|col|value)\}/g, (_, name) => words[name]);
+  }
+
+  // The rows and columns that the axes show now, as [row, row, col, col] inside the picture.
+  window(layout) {
+    const { firstRow, firstCol, nRows, nCols } = this.header;
+    const part = ([a, b], first, count) => {
+      const [low, high] = a < b ? [a, b] : [b, a];
+      return [Math.max(first, Math.floor(low + 0.5)), Math.min(first + count - 1, Math.ceil(high - 0.5))];
+    };
+    return [...part(layout.yaxis.range, firstRow, nRows), ...part(layout.xaxis.range, firstCol, nCols)];
   }
 
   // The picture as Plotly's own layout image, for exports: a canvas is not part of those.
@@ -105,6 +122,17 @@ class Raster {
       xanchor: "left", yanchor: "top", sizing: "stretch", layer: "below",
     };
   }
+}
+
+// Paint cells on a canvas, one pixel each.
+function colour(source, { rows, cols }, cells, palette) {
+  if (source.width !== cols) source.width = cols;
+  if (source.height !== rows) source.height = rows;
+  const image = new ImageData(cols, rows);
+  const pixels = new Uint32Array(image.data.buffer);
+  const table = lookup(palette);
+  for (let i = 0; i < pixels.length; i++) pixels[i] = table[cells[i]];
+  source.getContext("2d").putImageData(image, 0, 0);
 }
 
 // Where `count` cells after `first` begin, in pixels of the figure, and how far they reach.

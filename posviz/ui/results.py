@@ -84,7 +84,7 @@ def exact(
     places = [np.flatnonzero(numbers.positions == position) for position in pair]
     if any(len(place) == 0 for place in places):
         return None
-    rows = chosen.rows(table.weights[numbers.positions])
+    rows = _prepared(table.fingerprint, numbers.rows_used, metric, table, numbers.positions)
     return float(chosen.compare(rows[places[0]], rows[places[1]])[0, 0])
 
 
@@ -261,6 +261,17 @@ def _pairs(
     _positions: NDArray[np.int64],
 ) -> Pooled:
     return painted(_table.weights, _positions, metric)
+
+
+@st.cache_resource(max_entries=2, show_spinner=False)  # as large as the table itself
+def _prepared(
+    fingerprint: str,
+    rows_used: int,
+    metric: str,
+    _table: PositionTable,
+    _positions: NDArray[np.int64],
+) -> NDArray[np.floating]:
+    return METRICS[metric].rows(_table.weights[_positions])
 
 
 @st.cache_resource(max_entries=TABLES, show_spinner=False)

@@ -16,7 +16,9 @@ function takeTitles(scene) {
 
 // The annotations that carry the titles, seen from `eye`.
 function placeTitles(titles, ranges, eye, colour) {
-  const [x, y, z] = ranges.map(([low, high]) => ({ low, high, middle: (low + high) / 2 }));
+  // A hair inside the box: Plotly hides what rounding puts outside it.
+  const inside = ([low, high], air = 1e-6 * (high - low)) => ({ low: low + air, high: high - air, middle: (low + high) / 2 });
+  const [x, y, z] = ranges.map((range) => inside(range));
   const towards = (axis, side) => (side > 0 ? axis.high : axis.low);
   const floor = eye.z >= 0 ? z.low : z.high; // the face the axes lie on: below, or above if seen from below
   const down = eye.z >= 0 ? -1 : 1;

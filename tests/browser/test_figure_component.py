@@ -199,6 +199,10 @@ def test_axis_titles_of_the_space_are_upright_and_carry_shares(visit: Visit) -> 
     texts = page.locator(".st-key-curve .annotation-text").all_text_contents()
     for title in ("component 1 · 40.0 %", "component 2 · 30.0 %", "component 3 · 20.0 %"):
         assert title in texts
+    drawn = "layout.scene.annotations.filter((note) => note._pdata).map((note) => note.text)"
+    assert {title for title in texts if title.startswith("component")} <= set(
+        inside(page, "curve", drawn)  # type: ignore[arg-type]
+    )
     assert inside(page, "curve", "layout.scene.xaxis.title.text") == ""
 
 
@@ -281,6 +285,46 @@ def test_a_click_gives_the_server_the_cell_and_the_exact_value_comes_back(visit:
     expect(page.get_by_text("exact: ")).to_be_visible()
     page.locator("[data-testid=stSlider] input").press("ArrowRight")
     expect(page.get_by_text(f"cell: ({row}, {col})")).to_be_visible()
+
+
+def test_a_short_pause_brings_the_exact_value(visit: Visit) -> None:
+    page = visit("asked")
+    spot = page.locator(".st-key-asked .posviz-plot").bounding_box()
+    assert spot
+    page.mouse.move(spot["x"] + 150, spot["y"] + 200)
+    tip = page.locator(".st-key-asked .posviz-tip")
+    expect(tip).to_contain_text("cosine ≈ ")
+    expect(tip).to_contain_text("exactly ")
+    page.mouse.move(spot["x"] + 155, spot["y"] + 206)
+    expect(tip).to_contain_text("exactly ")
+
+
+def test_a_zoom_into_pooled_cells_brings_detail(visit: Visit) -> None:
+    page = visit("asked")
+    fine = "document.querySelector('.st-key-asked .posviz-figure').posvizAnswer?.detail"
+    assert page.evaluate(fine) is None
+    inside(page, "asked", "Plotly.relayout(plot, {'xaxis.range': [99.5, 199.5]})")
+    expect(page.get_by_text("window: (")).to_be_visible()
+    page.wait_for_function(f"{fine}?.step === 1")
+    top, bottom, left, right = ast.literal_eval(
+        page.get_by_text("window: (").inner_text().removeprefix("window: ")
+    )
+    assert (left, right) == (100, 199)
+    assert 0 <= top < bottom <= 1023
+    assert page.evaluate(f"{fine}.nCols") == 100
+    page.locator(".st-key-asked").hover()
+    page.locator(".st-key-asked .modebar-btn[data-title='Reset the view']").click()
+    expect(page.get_by_text("window: None")).to_be_visible()
+
+
+def test_the_words_of_a_cell_never_cover_the_colour_bar(visit: Visit) -> None:
+    page = visit("map")
+    page.locator(".st-key-map .posviz-plot").focus()
+    page.keyboard.press("ArrowRight")
+    tip = page.locator(".st-key-map .posviz-tip")
+    expect(tip).to_be_visible()
+    bar = inside(page, "map", "layout.yaxis._offset")
+    assert tip.evaluate("element => element.offsetTop") >= bar
 
 
 def test_arrow_keys_walk_the_heatmap_and_enter_chooses(visit: Visit) -> None:

@@ -6,6 +6,7 @@ import streamlit as st
 from posviz.figures.curve import curve_2d, curve_3d
 from posviz.figures.film import curve_film
 from posviz.figures.heatmap import heatmap
+from posviz.figures.picture import Raster, quantise
 from posviz.figures.spectrum import spectrum
 from posviz.ui import figure
 
@@ -41,6 +42,20 @@ if "map" in wanted:
     st.text(f"cell: {shown.cell}")
     if shown.cell is not None and max(shown.cell) < length:
         st.text(f"exact: {cells[shown.cell]:.6f}")
+if "asked" in wanted:  # 1,024 positions in 128 cells a side, and a server that knows better
+    cells = cosines(1024, wobble)
+    coarse = cells.reshape(128, 8, 128, 8).mean(axis=(1, 3))
+    picture = heatmap(coarse, limits=(-1, 1), n_positions=1024)
+    shown = figure.show(picture, key="asked", height=480, asks=True)
+    exact = detail = None
+    if shown.pause:
+        exact = (shown.pause, f"exactly {cells[shown.pause]:.6f}")
+    if shown.window:
+        top, bottom, left, right = shown.window
+        part = quantise(cells[top : bottom + 1, left : right + 1], -1, 1)
+        detail = Raster(part, -1, 1, *part.shape, first_row=top, first_col=left)
+    figure.answer("asked", exact=exact, detail=detail)
+    st.text(f"window: {shown.window}")
 if "spectrum" in wanted:
     values = np.linalg.svd(helix(length, wobble), compute_uv=False)
     figure.show(spectrum(values, holds=(3, 0.9)), key="spectrum", height=300)
