@@ -221,11 +221,15 @@ def _check_finite(raw: NDArray[np.generic], name: str, row_offset: int) -> None:
     bad = np.flatnonzero(~finite)
     listed = ", ".join(str(row) for row in bad[:_NAMED_ROWS])
     more = f" and {len(bad) - _NAMED_ROWS} more" if len(bad) > _NAMED_ROWS else ""
-    plural = "rows" if len(bad) > 1 else "row"
+    rows, hold = ("rows", "hold") if len(bad) > 1 else ("row", "holds")
+    with np.errstate(over="ignore", invalid="ignore"):
+        # What float64 holds and float32 does not is infinite by now.
+        infinite = np.isinf(raw[bad].astype(np.float32, copy=False)).any()
+    what = "NaN, infinity or numbers larger than float32 holds" if infinite else "NaN"
     counted = " (stored rows, offset included)" if row_offset else ""
     raise TableError(
-        f"{name}: every value of a position table must be a finite float32 number; {plural} "
-        f"{listed}{more} of {len(finite)}{counted} hold NaN, infinity or larger numbers. "
+        f"{name}: every value of a position table must be a finite float32 number; {rows} "
+        f"{listed}{more} of {len(finite)}{counted} {hold} {what}. "
         f"Export the table again, or repair those rows."
     )
 

@@ -73,9 +73,10 @@ def test_rows_that_are_not_finite_are_named(bad: float) -> None:
     raw[[2, 7], 1] = bad
     with pytest.raises(TableError) as caught:
         table(raw)
+    what = "NaN" if np.isnan(bad) else "NaN, infinity or numbers larger than float32 holds"
     assert str(caught.value) == (
         "made: every value of a position table must be a finite float32 number; rows 2, 7 of 9 "
-        "hold NaN, infinity or larger numbers. Export the table again, or repair those rows."
+        f"hold {what}. Export the table again, or repair those rows."
     )
 
 

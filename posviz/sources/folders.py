@@ -168,6 +168,11 @@ def _in_words(folder: str) -> list[tuple[int, str]]:
     ]
 
 
+def is_weights(name: str) -> bool:
+    """Whether a file's name is one that weights have."""
+    return _holds_weights([name])
+
+
 def _holds_weights(inside: Sequence[str]) -> bool:
     return any(_all(inside, pattern) for pattern in (*_PREFERRED, r".*\.index\.json"))
 

@@ -115,6 +115,8 @@ def uploaded(
     if not readers:
         raise SourceError("Nothing was uploaded. Choose a checkpoint file.")
     weights = [name for name in readers if not name.lower().endswith(".json")]
+    if len(weights) > 1:  # a whole folder was dropped, with its notes and vocabularies
+        weights = [name for name in weights if folders.is_weights(name)] or weights
     first = Path((weights or list(readers))[0])
     found = FileSet(
         tuple(readers), readers.__getitem__, first.name, lambda name: readers[name].size
@@ -131,7 +133,8 @@ def uploaded(
                 f"{first.name} is open. Uploaded with it and not open: {listed(left)}. Pick one of "
                 f"several models at a time."
             )
-            chosen = replace(chosen, warnings=(many,))
+            others = [said for said in chosen.warnings if not any(name in said for name in left)]
+            chosen = replace(chosen, warnings=(many, *others))
     origin = Origin(f"upload:{first.name}", "upload", first.stem, traffic)
     return found, origin, chosen
 

@@ -114,7 +114,7 @@ class RemoteFile:
             if again:
                 return self._request(start, length, again=False)
             raise SourceError(
-                f"{self.name} could not be read from {self._host()}: the connection failed. "
+                f"{self.name} could not be read from {self._host('the')}: the connection failed. "
                 f"Check the network and try again."
             ) from err
         if again and status in _RETRIED:
@@ -150,5 +150,6 @@ class RemoteFile:
             )
         return bytes(data)
 
-    def _host(self) -> str:
-        return urlsplit(self._address.url).hostname or "the Hub" if self._address else "the Hub"
+    def _host(self, article: str = "The") -> str:
+        host = urlsplit(self._address.url).hostname if self._address else None
+        return f"{article} Hub ({host})" if host else f"{article} Hub"

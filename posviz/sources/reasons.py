@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from posviz.sources import configs, layouts
 from posviz.sources.formats.dtypes import is_real
-from posviz.sources.formats.tensors import Entry, counted, shape_text
+from posviz.sources.formats.tensors import Entry, brief, counted, shape_text
 from posviz.sources.names import is_copy
 
 if TYPE_CHECKING:
@@ -40,12 +40,13 @@ def reason(suspect: Suspect, found: Candidate, offset: str | None, *, seen: bool
         Whether its numbers were looked at.
     """
     named = suspect.known is not None or layouts.rule(suspect.parts[0].name) is not None
+    label = brief(found.label)
     if suspect.known is not None:
-        said = f"{found.label} is where {suspect.known.family} keeps its positions"
+        said = f"{label} is where {suspect.known.family} keeps its positions"
     elif named:
-        said = f"{found.label} is a name that position tables carry"
+        said = f"{label} is a name that position tables carry"
     else:
-        said = f"{found.label} was named by hand; nothing in its name says position table"
+        said = f"{label} was named by hand; nothing in its name says position table"
     clauses = [said, *_layout(suspect, found, offset)]
     if is_copy(found.parameter):
         clauses.append("an averaged copy of the model's own weights")
@@ -94,16 +95,18 @@ def warnings(suspect: Suspect, found: Candidate, look: values.Look | None) -> tu
         said.append(length)
     if look is None:
         return tuple(said)
+    label = brief(found.label)
     if len(look.unfinite_rows):
-        rows = _rows(look.unfinite_rows)
-        said.append(f"{rows} of {found.label} hold values that are not finite numbers.")
+        holds = "holds" if len(look.unfinite_rows) == 1 else "hold"
+        what = "NaN" if look.only_nan else "NaN, infinity or numbers larger than float32 holds"
+        said.append(f"{_rows(look.unfinite_rows)} of {label} {holds} {what}.")
     zero = look.zero_rows[look.zero_rows >= found.row_offset] - found.row_offset
     if len(zero) == found.n_positions:
-        said.append(f"Every row of {found.label} is zero: it was never trained.")
+        said.append(f"Every row of {label} is zero: it was never trained.")
     elif len(zero) and found.kind == "learned":
         said.append(
-            f"{_rows(zero)} of {found.label} (counted as positions) are zero in every "
-            f"dimension: they were probably never trained."
+            f"{_rows(zero)} of {label} (counted as positions) "
+            f"{'is' if len(zero) == 1 else 'are'} zero in every dimension: probably never trained."
         )
     return tuple(said)
 
@@ -112,6 +115,8 @@ def _length(suspect: Suspect, found: Candidate) -> str | None:
     """Where the file and the config disagree about the number of positions."""
     if suspect.combine or found.grid is not None:
         return None
+    if suspect.known is None and layouts.rule(suspect.parts[0].name) is None:
+        return None  # any tensor, which the config does not speak of
     key, _, stored = (suspect.known.length if suspect.known else "-").partition(":")
     keys = (key,) if key != "-" else _LENGTH_KEYS
     if key == "-" and (suspect.known is not None or suspect.tower in ("vision", "audio")):
@@ -129,11 +134,12 @@ def _length(suspect: Suspect, found: Candidate) -> str | None:
 
 def not_a_table(entry: Entry, part: int) -> str:
     """Why a tensor that a person named cannot be opened."""
+    name = brief(entry.name)
     if entry.shape is None:
-        return f"{entry.name} lies in {entry.file}, which was not opened. Open that file itself."
+        return f"{name} lies in {entry.file}, which was not opened. Open that file itself."
     if part != 0:
-        return f"{entry.name} holds no part {part}; it has shape {shape_text(entry.shape)}."
-    found = f"{entry.name} is {entry.dtype} of shape {shape_text(entry.shape)}"
+        return f"{name} holds no part {part}; it has shape {shape_text(entry.shape)}."
+    found = f"{name} is {entry.dtype} of shape {shape_text(entry.shape)}"
     if entry.dtype is None or not is_real(entry.dtype):
         return (
             f"{found}; a position table holds real numbers (F32, F16, BF16 and the like). "

@@ -23,6 +23,11 @@ _TIMEOUT = 10.0  # seconds
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
+def spoken(address: str) -> str:
+    """An address as a sentence begins with it: ``The Hub (huggingface.co)``."""
+    return f"The Hub ({urlsplit(address).hostname or address})"
+
+
 @dataclass(frozen=True)
 class Repository:
     """A Hub model and the visitor who asks for it."""
@@ -101,7 +106,7 @@ def _ask(repository: Repository, traffic: Traffic) -> dict[str, object]:
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineModeIsEnabled
 
-    host = urlsplit(repository.endpoint).hostname or repository.endpoint
+    host = spoken(repository.endpoint)
     try:
         traffic.add(requests=1)
         info = HfApi(endpoint=repository.endpoint, token=repository.token).model_info(
@@ -159,7 +164,7 @@ def locate(
     except HfHubHTTPError as err:
         raise refused(err, repository) from err
     except (httpx2.HTTPError, OSError) as err:
-        host = urlsplit(url).hostname
+        host = spoken(url)
         raise SourceError(f"{host} cannot be reached. Check the network and try again.") from err
     if found.size != listed.size:
         raise SourceError(f"{path} of {repository.id} changed while it was being read. Try again.")
@@ -169,7 +174,7 @@ def locate(
 
 def unreachable(repository: Repository) -> SourceError:
     """The sentence for a Hub that gives no answer."""
-    host = urlsplit(repository.endpoint).hostname or repository.endpoint
+    host = spoken(repository.endpoint)
     return SourceError(
         f"{host} cannot be reached. Check the network; local files and demos open without it."
     )

@@ -31,6 +31,8 @@ _NAMES = (  # what other tensors in the file give away
     ("convolutional", re.compile(r"pos_conv")),
 )  # fmt: skip
 
+_ADAPTER = re.compile(r"(?:^|[._])lora_(?:A|B|down|up|embedding_[AB])(?:[._]|$)")
+
 _KEYS = (  # config keys that only such models have
     ("rotary", ("rope_theta", "rope_scaling", "rope_parameters", "rotary_dim", "rotary_pct",
                 "rotary_emb_base", "partial_rotary_factor")),
@@ -63,6 +65,11 @@ def explain(entries: Sequence[Entry], config: Config | None) -> tuple[str, str]:
         scheme, entry = found
         shape = f" ({shape_text(entry.shape)})" if entry.shape else ""
         return scheme, _sentence(scheme, f"{entry.name}{shape} shows that this model has none")
+    if any(_ADAPTER.search(entry.name) for entry in entries):
+        return "unknown", (
+            "The file holds an adapter (LoRA or the like), which changes no position table. Open "
+            "the model that it was trained for."
+        )
     if any("flat_param" in entry.name for entry in entries):
         return "unknown", (
             "The file holds FSDP flat parameters, in which no tensor keeps its shape. Export a "

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from posviz.errors import SourceError
-from posviz.sources.repository import Repository
+from posviz.sources.repository import Repository, spoken
 
 if TYPE_CHECKING:
     from posviz.sources.access import Access
@@ -50,7 +49,7 @@ def search(text: str, access: Access, *, limit: int = 20) -> tuple[HubModel, ...
     from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
 
     hub = Repository("", "main", access)
-    host = urlsplit(hub.endpoint).hostname or hub.endpoint
+    host = spoken(hub.endpoint)
     if hub.is_offline:
         raise SourceError(f"{host} is not searched in offline mode. Open a local file or a demo.")
     try:

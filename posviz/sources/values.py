@@ -91,11 +91,14 @@ class Look:
         Whether it is a fixed sinusoid.
     zero_rows, unfinite_rows : array of int
         Rows that are zero in every dimension; rows with a value that is NaN or infinite.
+    only_nan : bool
+        Whether none of those values is infinite, as a number beyond float32 becomes.
     """
 
     sinusoid: bool
     zero_rows: NDArray[np.intp]
     unfinite_rows: NDArray[np.intp]
+    only_nan: bool
 
 
 def look(rows: NDArray[np.float32], dtype: str) -> Look:
@@ -104,8 +107,10 @@ def look(rows: NDArray[np.float32], dtype: str) -> Look:
         squared = np.einsum("ij,ij->i", rows, rows)  # far cheaper than two tests of every value
     doubtful = np.flatnonzero(~np.isfinite(squared))  # or merely too large to square
     zero = np.flatnonzero(squared == 0)  # or merely too small
+    unfinite = doubtful[~np.isfinite(rows[doubtful]).all(axis=1)]
     return Look(
         is_sinusoid(rows, dtype),
         zero[~rows[zero].any(axis=1)],
-        doubtful[~np.isfinite(rows[doubtful]).all(axis=1)],
+        unfinite,
+        only_nan=not np.isinf(rows[unfinite]).any(),
     )

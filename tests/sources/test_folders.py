@@ -82,7 +82,7 @@ def test_missing_shards_are_counted_and_the_others_read(shards, rows):
     assert [e.name for e in found.entries if e.shape is None] == []
     nothing = shards({"b": gone}, {"other.txt": {}}, folder="nothing")
     (nothing / "other.txt").unlink()
-    with pytest.raises(SourceError, match="and none of them is there. Add it."):
+    with pytest.raises(SourceError, match=r"and none of them is there\. Add it\."):
         sources.open(str(nothing))
 
 

@@ -9,7 +9,6 @@ import io
 import json
 import pickle
 import struct
-import time
 import warnings
 import zipfile
 from pathlib import Path

@@ -71,7 +71,8 @@ def test_unreachable_hub_is_one_sentence(fake_hub, tmp_path):
     with pytest.raises(SourceError) as caught:
         sources.open(f"hub:{REPO}", access=fake_hub.access(tmp_path / "cache"))
     assert str(caught.value) == (
-        "127.0.0.1 cannot be reached. Check the network; local files and demos open without it."
+        "The Hub (127.0.0.1) cannot be reached. Check the network; local files and demos open "
+        "without it."
     )
 
 
@@ -83,8 +84,8 @@ def test_unreachable_hub_shows_what_was_read_before(gpt2_repo, tmp_path):
     checkpoint = sources.open(f"hub:{REPO}", access=access)
     assert np.array_equal(checkpoint.table().weights, expected)
     assert checkpoint.warnings == (
-        "127.0.0.1 cannot be reached. Check the network; local files and demos open without it. "
-        "What was read of org/gpt2 earlier is shown.",
+        "The Hub (127.0.0.1) cannot be reached. Check the network; local files and demos open "
+        "without it. What was read of org/gpt2 earlier is shown.",
     )
 
 
