@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,8 +52,29 @@ def frames(tables: Iterable[Array], *, components: int = 3) -> list[Float64]:
     list of arrays of shape (n_rows, components)
         Each snapshot's own scores, turned and never scaled: a table that grows is seen to grow.
     """
-    scores = [_scores(table, components) for table in tables]
-    return [laid_over(own, scores[-1]) for own in scores[:-1]] + scores[-1:]
+    return laid_over_last([own_scores(table, components) for table in tables])
+
+
+def laid_over_last(scores: Sequence[Float64]) -> list[Float64]:
+    """Scores of each snapshot, all turned to lie on the last one as well as they can."""
+    return [laid_over(own, scores[-1]) for own in scores[:-1]] + list(scores[-1:])
+
+
+def own_scores(table: Array, components: int = 3) -> Float64:
+    """A table in its own principal components, zero where it has no more of them.
+
+    Parameters
+    ----------
+    table : array of shape (n_rows, d_model)
+    components : int
+
+    Returns
+    -------
+    array of shape (n_rows, components)
+        Centred.
+    """
+    scores = decompose(table).scores(components)
+    return np.pad(scores, ((0, 0), (0, components - scores.shape[1])))
 
 
 def unmoved(before: Array, now: Array) -> NDArray[np.bool_]:
@@ -78,8 +99,3 @@ def unmoved(before: Array, now: Array) -> NDArray[np.bool_]:
     parallel = rest <= _DIRECTION * np.linalg.norm(new, axis=1)
     still: NDArray[np.bool_] = parallel & ((square > 0) == (new != 0).any(axis=1))
     return still
-
-
-def _scores(table: Array, components: int) -> Float64:
-    scores = decompose(table).scores(components)
-    return np.pad(scores, ((0, 0), (0, components - scores.shape[1])))

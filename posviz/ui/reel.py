@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import zlib
 from bisect import bisect_right
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
-from posviz.analysis.film import frames
+from posviz.analysis.film import laid_over_last, own_scores
 from posviz.analysis.smoothness import adjacent_cosine
 from posviz.errors import TrainingError
 from posviz.figures import untrained
@@ -238,4 +239,14 @@ def _reel(ref: str, changed: str) -> Reel:
     run = open_run(_folder(ref))
     run = replace(run, name=ref.partition(":")[2])
     tables = run.snapshots()
-    return Reel(ref, run, tables, frames(tables))
+    scores = [
+        _scores(ref, step, zlib.crc32(table.data), table)
+        for step, table in zip(run.steps, tables, strict=True)
+    ]
+    return Reel(ref, run, tables, laid_over_last(scores))
+
+
+@st.cache_resource(max_entries=1024, show_spinner=False)
+def _scores(ref: str, step: int, checksum: int, _table: NDArray[np.float32]) -> Any:
+    """A snapshot's own scores, once: a run that grows brings new ones only."""
+    return own_scores(_table)

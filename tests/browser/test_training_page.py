@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from playwright.sync_api import expect
+
+import posviz
+from posviz import recorder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,3 +100,22 @@ def test_two_films_show_the_same_moment(page: Page, app_url: str) -> None:
     expect(second.locator("output")).to_have_text("step 0")
     second.get_by_role("button", name="Play").click()
     expect(first.locator("output")).to_have_text("step 1,500")
+
+
+def test_the_film_of_a_script_grows_while_it_is_watched(visit: Page, tmp_path: Path) -> None:
+    """One line in somebody's loop: here the loop is the test itself."""
+    recorder._recorders.clear()
+    rows = np.random.default_rng(0).normal(size=(12, 6)).astype(np.float32)
+
+    def train(step: int) -> None:
+        posviz.record({"wpe.weight": rows * (1 + step)}, step, loss=1.0 / (1 + step), run="script")
+
+    train(0)
+    visit.goto(visit.url.partition("?")[0] + "?film=run:script")
+    visit.wait_for_function(PAINTED, arg="reel-film")
+    shown = visit.locator(".st-key-reel-film .posviz-film output")
+    expect(shown).to_have_text("step 0")
+    train(10)
+    expect(shown).to_have_text("step 10")
+    train(20)
+    expect(shown).to_have_text("step 20")
