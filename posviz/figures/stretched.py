@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from posviz.figures.curve import chosen
 from posviz.figures.film import curve_film
 from posviz.figures.lines import add_line, add_nulls, gaps, label, padded
 from posviz.figures.picture import Picture
@@ -34,7 +35,7 @@ def stretch_film(
     first = frames[0]
     labels = [f"{len(frame) / len(first):.3g} × · {len(frame):,}" for frame in frames]
     picture = curve_film(frames, labels, shares, name=name)
-    x, y, z = first.astype(np.float32).T
+    x, y, z = chosen(first, (0, 1, 2)).astype(np.float32).T
     picture.figure.add_scatter3d(
         x=x, y=y, z=z, mode="lines", hoverinfo="skip", name="before",
         line={"color": LIGHT.faint, "width": 2},

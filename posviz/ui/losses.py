@@ -74,14 +74,16 @@ def view(found: Opened, choice: Choice) -> None:
     except PosvizError as error:
         _nothing_to_run(str(error))
         return
-    order = measuring.order(found, choice, place)
+    above = st.container()
     try:
-        if place.ours:
-            draw(measuring.at_once(order), choice)
-        else:
-            _in_a_process(order, place, choice)
+        order = measuring.order(found, choice, place)
+        with above:
+            if place.ours:
+                draw(measuring.at_once(order), choice)
+            else:
+                _in_a_process(order, place, choice)
     except PosvizError as error:
-        st.info(literal(str(error)), icon=":material/error:")
+        above.info(literal(str(error)), icon=":material/error:")
 
 
 def _nothing_to_run(sentence: str) -> None:
@@ -147,9 +149,12 @@ def draw(events: Sequence[Begun | Measured], choice: Choice) -> None:
         return
     encoder = begun.objective == "encoder"
     quantity = "cosine to its own vectors" if encoder else LOSS
-    bands = {METHODS[key].label: _band(one.long or one.short) for key, one in seen.methods.items()}
+    curves = [one.long or one.short for one in (original, *seen.methods.values())]
+    longest = max(len(curve.by_position) for curve in curves)
+    window = max(longest // WINDOWS, 1)
+    own, *others = (_band(curve, window) for curve in curves)
+    bands = {METHODS[key].label: band for key, band in zip(seen.methods, others, strict=True)}
     shown = METHODS[choice.method].label
-    own = _band(original.short)
     picture = along_a_text(
         bands, chosen=shown, original=own, n_positions=begun.n_positions, quantity=quantity,
         level=None if encoder else _level(begun, bands, own), name=begun.name,
@@ -160,7 +165,8 @@ def draw(events: Sequence[Begun | Measured], choice: Choice) -> None:
     read = dict.fromkeys([begun.long, begun.short] if _any_long(seen) else [begun.short])
     st.caption(
         literal(
-            f"Read: {'; and '.join(read)}. Lines are averaged over neighbours; the band is one standard error."
+            f"Read: {'; and '.join(read)}. Each point is the mean of {window} "
+            f"positions; the band is one standard error."
         )
     )
     (_drift_table if encoder else _loss_table)(seen, choice)
@@ -213,12 +219,11 @@ def _mean(curve: LossByPosition | Drift) -> float:
     return curve.mean if isinstance(curve, LossByPosition) else curve.sentence
 
 
-def _band(curve: LossByPosition | Drift) -> Band:
+def _band(curve: LossByPosition | Drift, window: int) -> Band:
     import numpy as np
 
     from posviz.model.loss import LossByPosition, moving, smoothed
 
-    window = max(len(curve.by_position) // WINDOWS, 1)
     if isinstance(curve, LossByPosition):
         line = smoothed(curve, window)
     else:
@@ -296,7 +301,7 @@ def _in_order(seen: Seen) -> list[Measured]:
 def _label(one: Measured, choice: Choice) -> str:
     if not one.method:
         return "the original"
-    return f"{METHODS[one.method].label}{' ◂' if one.method == choice.method else ''}"
+    return f"{METHODS[one.method].label}{' (shown)' if one.method == choice.method else ''}"
 
 
 def _perplexity(curve: LossByPosition) -> str:

@@ -45,6 +45,8 @@ VIEWS = [
     ("interpolation.py", {"stretched": "All pairs"}),
     ("interpolation.py", {"stretched": "By offset", "method": "Tile"}),
     ("interpolation.py", {"stretched": "Spectrum", "method": "Cubic spline"}),
+    ("interpolation.py", {"stretched": "Row by row", "method": "Tile"}),
+    ("interpolation.py", {"stretched": "What a model loses"}),
 ]
 TABLES = ("demo:gpt-mini", "demo:bert-mini", "sinusoidal:40x12", "random:9x300")
 

@@ -1,0 +1,187 @@
+"""The interpolation page's own views: the model that reads, rows, waves, and the film."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+from streamlit.testing.v1 import AppTest
+
+from posviz import sources
+from posviz.analysis.definitions import DEFINITIONS
+from posviz.interpolation import METHODS, extend
+from posviz.model.loss import loss_by_position
+from posviz.model.runner import open_model
+from posviz.model.texts import sequences
+from posviz.sources.demos import DEMOS
+from posviz.ui import stretch
+from posviz.ui.stretch import Choice
+
+PROJECT = Path(__file__).resolve().parents[2]
+LOSSES = "What a model loses"
+
+
+def run(**query: str) -> AppTest:
+    app = AppTest.from_file(str(PROJECT / "app.py"), default_timeout=120)
+    for name, value in query.items():
+        app.query_params[name] = value
+    app.run()
+    return app.switch_page("pages/interpolation.py").run()
+
+
+def tables(app: AppTest) -> dict[str, dict[str, list[str]]]:
+    """Tables on the page by their first heading: first cell of a line to the others."""
+    found = {}
+    for element in app.markdown:
+        text = element.value.replace("\\", "")
+        if text.startswith("| "):
+            head, _, *lines = ([cell.strip() for cell in line.split("|")[1:-1]]
+                               for line in text.splitlines())  # fmt: skip
+            found[head[0]] = {cells[0]: cells[1:] for cells in lines}
+    return found
+
+
+def words(app: AppTest) -> str:
+    return "\n".join(e.value for e in (*app.markdown, *app.caption, *app.info)).replace("\\", "")
+
+
+@pytest.fixture(scope="module")
+def losses() -> AppTest:
+    return run(table="demo:bert-mini", stretched=LOSSES, length="100", method="Tile")
+
+
+def test_every_method_is_measured_side_by_side(losses: AppTest) -> None:
+    assert not losses.exception
+    lines = tables(losses)["table"]
+    names = {name.removesuffix(" (shown)") for name in lines}
+    assert names == {method.label for method in METHODS.values()} | {"the original"}
+    assert "Tile (shown)" in lines
+
+
+def test_the_numbers_are_those_of_the_model_read_by_hand(losses: AppTest) -> None:
+    model = open_model("demo:bert-mini")
+    long = sequences(model, length=100, count=64)
+    rows = extend(model.table, 100, method="tile").table.weights
+    loss = loss_by_position(model, long, rows)
+    shown = tables(losses)["table"]["Tile (shown)"]
+    assert [float(shown[2]), float(shown[3])] == pytest.approx(
+        [loss.mean, math.exp(loss.mean)], abs=6e-3
+    )
+    assert [float(cell) for cell in shown[4:]] == pytest.approx(
+        [loss.half(0), loss.half(1)], abs=6e-4
+    )
+    assert tables(losses)["table"]["the original"][2] == "no rows"
+
+
+def test_what_was_read_and_the_wall_stand_below(losses: AppTest) -> None:
+    assert "64 × 100 tokens, seed 0" in words(losses)
+    assert "64 × 64 tokens, seed 0" in words(losses)
+    assert "the model stops at position 64, with these words:" in words(losses)
+    assert [block.value for block in losses.code if "Error" in block.value] == [
+        "IndexError: index out of range in self"
+    ]
+
+
+def test_another_seed_reads_another_text() -> None:
+    app = run(table="demo:bert-mini", stretched=LOSSES)
+    before = tables(app)["table"]["the original"]
+    app.number_input(key="loss-seed").set_value(3).run()
+    assert not app.exception
+    assert "seed 3" in words(app)
+    assert tables(app)["table"]["the original"] != before
+
+
+def test_a_shorter_table_has_one_length_and_no_wall() -> None:
+    app = run(table="demo:bert-mini", stretched=LOSSES, length="40")
+    assert not app.exception
+    assert len(tables(app)["table"]["Tile"]) == 2
+    assert "stops at position" not in words(app)
+
+
+def test_a_table_without_a_model_says_so_and_offers_the_demos() -> None:
+    app = run(table="sinusoidal:40x12", stretched=LOSSES)
+    assert not app.exception
+    assert "is a table by itself, without a model to read with" in words(app)
+    app.button(key="run-demo:bert-mini").click().run()
+    assert not app.exception
+    assert app.selectbox(key="table").value == "demo:bert-mini"
+    assert "table" in tables(app)
+
+
+def test_another_tensor_of_the_model_is_not_measured(tmp_path: Path) -> None:
+    folder = tmp_path / "two"
+    shutil.copytree(DEMOS / "bert-mini", folder)
+    name = "bert.embeddings.token_type_embeddings.weight"
+    app = run(table=str(folder), stretched=LOSSES, parameter=name)
+    assert not app.exception
+    assert "which is not the table on show" in words(app)
+
+
+def test_a_model_of_somebody_else_is_measured_when_asked(tmp_path: Path) -> None:
+    """Without our settings the demo's folder is any BERT: it runs in a process of its own."""
+    import json
+
+    from safetensors.numpy import load_file
+
+    folder = tmp_path / "theirs"
+    folder.mkdir()
+    config = json.loads((DEMOS / "bert-mini" / "config.json").read_text())
+    del config["posviz"]
+    (folder / "config.json").write_text(json.dumps(config))
+    save_file(
+        load_file(DEMOS / "bert-mini" / "model.safetensors"), folder / "model.safetensors",
+        metadata={"format": "pt"},
+    )  # fmt: skip
+    app = run(table=str(folder), stretched=LOSSES)
+    assert not app.exception
+    assert "in a process of its own" in words(app)
+    app.button(key="measure").click().run()
+    while any(button.key == "stop-measuring" for button in app.button):
+        time.sleep(0.2)  # pytest's own time limit ends a hang
+        app.run()
+    assert not app.exception
+    assert "has no tokenizer" in words(app)  # it has none: that sentence crossed the process
+    assert any(button.key == "measure-again" for button in app.button)
+
+
+# Rows, waves, film ------------------------------------------------------------------------
+
+
+def test_rows_are_shown_before_and_after_and_their_numbers_are_defined() -> None:
+    app = run(table="demo:bert-mini", stretched="Row by row", expert="true", length="128")
+    assert not app.exception
+    found = tables(app)
+    labels = {definition.label for definition in DEFINITIONS.values()}
+    assert set(found["row by row"]) <= labels
+    before, after = map(float, found["row by row"][DEFINITIONS["curvature"].label])
+    assert after < before / 2.5
+
+
+def test_shrinking_says_which_waves_turn_into_others(tmp_path: Path) -> None:
+    angle = 2 * np.pi * np.arange(128) / 5
+    np.save(tmp_path / "wave.npy", np.stack([np.sin(angle), np.cos(angle)], axis=1))
+    app = run(table=str(tmp_path / "wave.npy"), expert="true", length="32")
+    assert not app.exception
+    (line,) = (cells for period, cells in tables(app)["period before"].items()
+               if period.startswith("5"))  # fmt: skip
+    assert line[1].endswith("below the limit")
+    assert "Sampling limit: 8.19 positions. Power below the limit: 100.0 %." in words(app)
+
+
+def test_the_film_runs_from_the_old_length_to_the_new_one() -> None:
+    table = sources.load("demo:bert-mini")
+    frames = stretch.frames(table, Choice(160, "cubic", "align-corners", ""))
+    assert (len(frames[0]), len(frames[-1])) == (64, 160)
+    from posviz.figures.stretched import stretch_film
+
+    picture = stretch_film(frames, None, name="bert-mini")
+    assert picture.film is not None
+    assert picture.film.labels[0] == "1 × · 64"
+    assert picture.film.labels[-1] == "2.5 × · 160"
+    behind = next(trace for trace in picture.figure.data if trace.name == "before")
+    assert np.allclose(np.stack([behind.x, behind.y, behind.z], axis=1), frames[0], atol=1e-5)
