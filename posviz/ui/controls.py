@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
-from io import BytesIO
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from posviz.export.arrays import ARRAY_FORMATS, save_table
 from posviz.interpolation import GRIDS, METHODS
 from posviz.ui import page, results
 from posviz.ui.stretch import Choice
@@ -54,21 +51,6 @@ def stretch(table: PositionTable) -> Choice:
     return Choice(size, method, grid, keep)
 
 
-def take_home(table: PositionTable) -> None:
-    """Buttons that download a table, one a format."""
-    name = f"{_file_name(table.name)}-{table.n_positions}"
-    for column, form in zip(st.columns(4), ARRAY_FORMATS.values(), strict=False):
-        column.download_button(
-            f"Download {form.key}",
-            data=partial(_bytes, table, form.key),
-            file_name=f"{name}{form.key}",
-            mime="application/octet-stream",
-            on_click="ignore",
-            help=form.explanation,
-            key=f"download{form.key}",
-        )
-
-
 def _length(table: PositionTable) -> int:
     now = table.n_positions
     longest = max(min(max(4 * now, 8), LONGEST), now + 1)
@@ -106,13 +88,3 @@ def _keep(table: PositionTable) -> str:
         help="Blending a special row with its neighbours makes rows that are neither.",
     )
     return "special" if keep else ""
-
-
-def _bytes(table: PositionTable, ending: str) -> bytes:
-    held = BytesIO()
-    save_table(table, held, ending=ending)
-    return held.getvalue()
-
-
-def _file_name(name: str) -> str:
-    return "".join(char if char.isalnum() or char in "-_" else "-" for char in name).strip("-")

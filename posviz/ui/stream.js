@@ -37,7 +37,7 @@ class Save {
     const length = new DataView(data.buffer, data.byteOffset).getUint32(0, true);
     const about = JSON.parse(new TextDecoder().decode(data.subarray(4, 4 + length)));
     this.label = about.label;
-    if (about.token !== this.token) this.say(); // a page that ran again for another reason
+    if (!this.token || about.token !== this.token) this.say(); // a page that ran again for another reason
     else if (about.refused) this.stop(about.refused);
     else if (about.part !== this.parts.length) return;
     else if (about.done) this.finish(about.name);

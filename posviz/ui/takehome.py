@@ -56,7 +56,7 @@ def take_home(found: Opened, new: PositionTable, choice: Choice) -> None:
     with page.heavy_section("Take the whole checkpoint home") as is_open:
         if is_open:
             st.fragment(_checkpoint)(found, recipe)
-    with page.section("The same in Python"):
+    with page.section("The table in Python"):
         from posviz.export.card import table_snippet
 
         st.code(table_snippet(_ref(found), recipe, f"{name}.safetensors", parameter=_named(found)))

@@ -1,0 +1,79 @@
+"""What the Interpolation page gives home, walked without a browser."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+from streamlit.testing.v1 import AppTest
+
+import posviz
+from posviz.export.checkpoint import zip_pieces
+from posviz.export.plan import plan
+from posviz.export.recipe import Recipe
+from posviz.sources.bundle import open_bundle
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+def interpolation(**query: str) -> AppTest:
+    app = AppTest.from_file(str(PROJECT / "app.py"), default_timeout=90)
+    for name, value in {"expert": "true", **query}.items():
+        app.query_params[name] = value
+    app.run()
+    app = app.switch_page("pages/interpolation.py").run()
+    assert not app.exception
+    return app
+
+
+def labels(app: AppTest) -> list[str]:
+    return [button.label for button in app.get("download_button")]
+
+
+def test_a_demo_goes_home_whole_with_its_changes_and_its_lines(tmp_path: Path) -> None:
+    app = interpolation(table="demo:gpt-mini", length="200", method="Tile")
+    (whole,) = [label for label in labels(app) if "zip" in label]
+    assert whole.startswith("Download gpt-mini-200.zip, ")
+    text = "\n".join(part.value for part in app.markdown).replace("\\", "")
+    assert "- config.json: n_positions from 128 to 200" in text
+    code = [part.value for part in app.code]
+    assert any("length=200, method='tile'" in lines and "GPT2LMHeadModel" in lines
+               for lines in code)  # fmt: skip
+    pieces = zip_pieces(plan(open_bundle("demo:gpt-mini"), Recipe(length=200, method="tile")))
+    with zipfile.ZipFile(io.BytesIO(b"".join(pieces))) as archive:
+        archive.extractall(tmp_path)
+    assert posviz.load(str(tmp_path / "gpt-mini-200")).n_positions == 200
+
+
+def test_a_table_without_a_model_says_so_and_still_downloads() -> None:
+    app = interpolation(table="random:64x8")
+    assert labels(app) == ["Table as .safetensors", "Table as .npy"]
+    assert any("is a table without a model" in part.value for part in app.info)
+
+
+def test_an_image_model_goes_home_in_its_new_shape(tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).normal(size=(1, 17, 8)).astype(np.float32)
+    save_file({"embeddings.position_embeddings": rows}, tmp_path / "model.safetensors")
+    config = {"model_type": "vit", "image_size": 32, "patch_size": 8}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    app = interpolation(table=str(tmp_path), height="6", width="8")
+    text = "\n".join(part.value for part in app.markdown)
+    assert "from 32 to" in text
+    assert "48, 64" in text
+
+
+@pytest.mark.parametrize("table", ["demo:gpt-mini", "random:40x8"])
+def test_the_lines_for_the_table_run(
+    table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = interpolation(table=table, length="96", method="Cubic spline")
+    (lines,) = [part.value for part in app.code if "save_table" in part.value]
+    monkeypatch.chdir(tmp_path)
+    exec(compile(lines, "page", "exec"), {})
+    (written,) = tmp_path.glob("*.safetensors")
+    assert posviz.load(str(written)).n_positions == 96
