@@ -15,70 +15,22 @@ import time
 import uuid
 from collections import deque
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from posviz.errors import TrainingError
+from posviz.training.job import Job, outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
     from posviz.training.config import TrainConfig
-
-State = Literal["queued", "running", "done", "stopped", "failed"]
 
 WORKER = (sys.executable, "-m", "posviz.training.worker")
 _GRACE = 1.2  # seconds a worker has to keep its last snapshot before it is ended
 _WATCH = 0.5  # seconds between looks for jobs that nobody watches
-_HISTORY = 2000  # points of the loss curve that are kept
 _KEPT = 50  # ended jobs that can still be asked about
 _ERRORS = 20  # last lines of a worker's error output that are kept
-
-
-@dataclass(eq=False)
-class Job:
-    """One run, from the queue to its end. Its fields are written by :class:`Jobs` alone.
-
-    Parameters
-    ----------
-    id : str
-        Cannot be guessed: whoever knows it may watch and stop the run.
-    owner : str
-        The visitor who started it, or adopted it after a refresh.
-    config : TrainConfig
-    out : Path
-        The run folder.
-    resume : bool
-    state : {"queued", "running", "done", "stopped", "failed"}
-    message : str or None
-        Why it failed, in a sentence.
-    progress : mapping
-        The worker's last ``progress`` line; empty before the first.
-    history : deque of (step, batch loss in nats)
-    """
-
-    id: str
-    owner: str
-    config: TrainConfig
-    out: Path
-    resume: bool
-    state: State = "queued"
-    message: str | None = None
-    progress: dict[str, Any] = field(default_factory=dict)
-    history: deque[tuple[int, float]] = field(default_factory=lambda: deque(maxlen=_HISTORY))
-    last_seen: float = field(default_factory=time.monotonic)
-    process: subprocess.Popen[str] | None = None
-    stopping: bool = False
-
-    @property
-    def alive(self) -> bool:
-        """Whether it waits or runs."""
-        return self.state in ("queued", "running")
-
-    def touch(self) -> None:
-        """Say that somebody is watching."""
-        self.last_seen = time.monotonic()
 
 
 class Jobs:
@@ -89,14 +41,23 @@ class Jobs:
     bound : int
         Runs at once; more wait their turn.
     orphan_seconds : float
-        A job that nobody has watched for so long is stopped, its last snapshot kept.
+        A job is stopped, its last snapshot kept, when for so long nobody has watched it and none
+        of its holders was present.
     worker : sequence of str
         Command that starts a worker.
+    present : callable (holder) -> bool
+        Whether a visitor is still here, on whatever page.
     """
 
     def __init__(
-        self, *, bound: int = 1, orphan_seconds: float = 600.0, worker: Sequence[str] = WORKER
+        self,
+        *,
+        bound: int = 1,
+        orphan_seconds: float = 600.0,
+        worker: Sequence[str] = WORKER,
+        present: Callable[[str], bool] = lambda holder: False,
     ) -> None:
+        self._present = present
         self._bound = bound
         self._orphan_seconds = orphan_seconds
         self._worker = tuple(worker)
@@ -105,8 +66,8 @@ class Jobs:
         self._watcher: threading.Thread | None = None
         atexit.register(self.close)
 
-    def start(self, owner: str, config: TrainConfig, out: Path, *, resume: bool = False) -> Job:
-        """Start a run, or put it in the queue; an owner's job that is alive is given back instead.
+    def start(self, visitor: str, config: TrainConfig, out: Path, *, resume: bool = False) -> Job:
+        """Start a run, or put it in the queue; a visitor's job that is alive is given back instead.
 
         Raises
         ------
@@ -114,7 +75,7 @@ class Jobs:
             Somebody's live job already writes to this folder.
         """
         with self._lock:
-            if (mine := self.of(owner)) is not None and mine.alive:
+            if (mine := self.of(visitor)) is not None and mine.alive:
                 mine.touch()
                 return mine
             if self.trains(out):
@@ -123,7 +84,7 @@ class Jobs:
                     f"another name."
                 )
             self._forget()
-            job = Job(uuid.uuid4().hex, owner, config, out, resume)
+            job = Job(uuid.uuid4().hex, {visitor}, config, out, resume)
             self._jobs[job.id] = job
             self._advance()
             if self._watcher is None or not self._watcher.is_alive():
@@ -135,24 +96,24 @@ class Jobs:
         """The job of that id, or None."""
         return self._jobs.get(job_id)
 
-    def of(self, owner: str) -> Job | None:
-        """The owner's newest job, or None."""
+    def of(self, visitor: str) -> Job | None:
+        """The newest job that a visitor holds, or None."""
         with self._lock:
-            mine = [job for job in self._jobs.values() if job.owner == owner]
+            mine = [job for job in self._jobs.values() if visitor in job.holders]
         return mine[-1] if mine else None
 
-    def adopt(self, job_id: str, owner: str) -> Job | None:
-        """Give a job to a new owner, as after a browser refresh; None when there is no such job.
+    def adopt(self, job_id: str, visitor: str) -> Job | None:
+        """The job of that id for one more holder, as after a browser refresh; None if unknown.
 
-        An owner who already has a live job keeps that one: never two.
+        A visitor who already has a live job keeps that one: never two.
         """
         with self._lock:
-            mine = self.of(owner)
+            mine = self.of(visitor)
             if mine is not None and mine.alive:
                 return mine
             job = self.get(job_id)
             if job is not None:
-                job.owner = owner
+                job.holders.add(visitor)
                 job.touch()
             return job
 
@@ -287,7 +248,7 @@ class Jobs:
             with suppress(OSError, AttributeError):
                 stream.close()  # type: ignore[union-attr]
         with self._lock:
-            job.state, job.message = _outcome(job, ending, code, errors)
+            job.state, job.message = outcome(job, ending, code, errors)
             job.process = None
             self._advance()
 
@@ -302,7 +263,9 @@ class Jobs:
                     return
             limit = time.monotonic() - self._orphan_seconds
             for job in alive:
-                if job.last_seen < limit:
+                if any(self._present(holder) for holder in tuple(job.holders)):
+                    job.touch()
+                elif job.last_seen < limit:
                     self.stop(job, wait=False)
 
 
@@ -311,21 +274,3 @@ def _end(process: subprocess.Popen[str]) -> None:
         process.wait(_GRACE)
     except subprocess.TimeoutExpired:
         process.kill()
-
-
-def _outcome(
-    job: Job, ending: dict[str, Any], code: int, errors: Sequence[str]
-) -> tuple[State, str | None]:
-    """State and message at the end of a worker, from its last word, exit code and error output."""
-    event = ending.get("event")
-    if event == "failed":
-        return "failed", ending["message"]
-    if event in ("done", "stopped"):
-        return event, None
-    if job.stopping:  # it took longer than the grace and was ended
-        return "stopped", None
-    cause = errors[-1].strip() if errors else f"exit code {code}"
-    return "failed", (
-        f"The training process ended by itself ({cause}). The snapshots so far are kept; "
-        f"resume the run to go on."
-    )

@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal
 
 from posviz.errors import TrainingError
-from posviz.training.text import library_text, read_text
+from posviz.training.text import checked_text, library_text, read_text
 from posviz.training.vocabulary import CLASS, MASK, SEPARATOR, Vocabulary
 
 if TYPE_CHECKING:  # torch takes seconds to load, and a page needs only the names and labels below
@@ -224,29 +224,7 @@ def _text(config: TrainConfig) -> str:
         name, text = "The standard library's text", library_text()
     else:
         name, text = f"The text {config.text}", read_text(config.text)
-    # One window to learn from and one to measure on, each with the symbol after it.
-    needed = 2 * (config.sequence_length + 1)
-    symbols = len(set(text))
-    remedy = "Give a longer text, or a shorter sequence-length."
-    if not text:
-        raise TrainingError(f"{name} is empty; at least {needed} characters are needed. {remedy}")
-    if symbols < 2:
-        raise TrainingError(
-            f"{name} holds {symbols} different symbol, {text[0]!r}, in {len(text)} characters; "
-            f"at least 2 are needed, since predicting a single one has loss 0 from the start. "
-            f"Give another text."
-        )
-    if not text.strip():
-        raise TrainingError(
-            f"{name} holds nothing but white space ({symbols} different symbols in {len(text)} "
-            f"characters). Give a text with letters."
-        )
-    if len(text) < needed:
-        raise TrainingError(
-            f"{name} has {len(text)} characters; sequences of {config.sequence_length} need at "
-            f"least {needed}. {remedy}"
-        )
-    return text
+    return checked_text(text, name=name, sequence_length=config.sequence_length)
 
 
 def _at_least(task: str, length: int, least: int) -> None:

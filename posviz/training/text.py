@@ -67,3 +67,44 @@ def decode(content: bytes, *, name: str = "the text") -> str:
             f"{offset} is not. Save the text as UTF-8 and give it again."
         ) from err
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def checked_text(text: str, *, name: str, sequence_length: int) -> str:
+    """The text, if it is long and varied enough to be learned from.
+
+    Parameters
+    ----------
+    text : str
+    name : str
+        What to call it in a refusal.
+    sequence_length : int
+        Positions that a training sequence fills.
+
+    Raises
+    ------
+    TrainingError
+        Empty, of one symbol, of white space alone or too short, with the numbers.
+    """
+    # One window to learn from and one to measure on, each with the symbol after it.
+    needed = 2 * (sequence_length + 1)
+    symbols = len(set(text))
+    remedy = "Give a longer text, or a shorter sequence-length."
+    if not text:
+        raise TrainingError(f"{name} is empty; at least {needed} characters are needed. {remedy}")
+    if symbols < 2:
+        raise TrainingError(
+            f"{name} holds {symbols} different symbol, {text[0]!r}, in {len(text)} characters; "
+            f"at least 2 are needed, since predicting a single one has loss 0 from the start. "
+            f"Give another text."
+        )
+    if not text.strip():
+        raise TrainingError(
+            f"{name} holds nothing but white space ({symbols} different symbols in {len(text)} "
+            f"characters). Give a text with letters."
+        )
+    if len(text) < needed:
+        raise TrainingError(
+            f"{name} has {len(text)} characters; sequences of {sequence_length} need at "
+            f"least {needed}. {remedy}"
+        )
+    return text

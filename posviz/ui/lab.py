@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 import uuid
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
+from streamlit import runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from posviz.analysis.decomposition import decompose
 from posviz.analysis.film import laid_over
@@ -16,9 +19,11 @@ from posviz.figures.curve import curve_3d
 from posviz.figures.heatmap import heatmap
 from posviz.figures.steps import over_steps
 from posviz.training.config import TrainConfig, default_config
-from posviz.training.jobs import Job, Jobs
+from posviz.training.jobs import Jobs
+from posviz.training.recording import write_whole
 from posviz.training.runs import Run, list_runs, open_run
 from posviz.training.shelf import discard_empty, new_run_folder
+from posviz.training.text import checked_text, decode
 from posviz.ui import figure, page
 from posviz.ui.access import visitor_access
 from posviz.ui.format import literal
@@ -31,32 +36,51 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from posviz.figures.picture import Picture
+    from posviz.training.job import Job
 
+TEXT = "text.txt"  # a visitor's own, in the folder of the run
 EVERY = 0.7  # seconds between looks at a live run
 WATCHED = "film"  # the menu of runs to watch
 BESIDE = "beside"  # the menu of runs to watch at the same time
 _JOB = "job"  # in the address, so that a refresh finds its run again
-_OWNER, _MINE, _LIVE, _REFUSED = "_owner", "_my_runs", "_live_curve", "_refused_run"
+_VISITOR, _MINE, _LIVE, _REFUSED = "_visitor", "_my_runs", "_live_curve", "_refused_run"
 _SHOWN = "_shown_job"  # the last job whose end was taken notice of
 
 
 @st.cache_resource(show_spinner=False)
 def jobs() -> Jobs:
     """The one registry of this server."""
-    return Jobs()
+    return Jobs(present=_is_here)
+
+
+@st.cache_resource(show_spinner=False)
+def _sessions() -> dict[str, str]:
+    """The session of each visitor with a run."""
+    return {}
+
+
+def _is_here(visitor: str) -> bool:
+    """Whether a visitor's browser is still connected, on whatever page."""
+    session = _sessions().get(visitor)
+    if session is None or not runtime.exists():
+        return False
+    return runtime.get_instance().is_active_session(session)
 
 
 def current() -> Job | None:
     """The visitor's newest run, found again by its address after a refresh."""
     session, known = st.session_state, jobs()
-    owner = session.setdefault(_OWNER, uuid.uuid4().hex)
-    job = known.of(owner)
+    visitor = session.setdefault(_VISITOR, uuid.uuid4().hex)
+    job = known.of(visitor)
     asked = st.query_params.get(_JOB)
     if job is None and asked:
-        job = known.adopt(asked, owner)
+        job = known.adopt(asked, visitor)
         if job is not None:
             _remember(job.out.name)
     if job is not None:
+        context = get_script_run_ctx()
+        if job.alive and context is not None:
+            _sessions()[visitor] = context.session_id
         st.query_params[_JOB] = job.id
     elif asked:  # of a server that has ended since
         del st.query_params[_JOB]
@@ -69,14 +93,28 @@ def busy() -> bool:
     return job is not None and job.alive
 
 
-def train(settings: Mapping[str, Any], text: bytes | None) -> None:
+@dataclass(frozen=True)
+class Text:
+    """A text of the visitor's own: the name of its file, and what is in it."""
+
+    name: str
+    content: bytes
+
+
+def train(settings: Mapping[str, Any], text: Text | None) -> None:
     """Start a run as the controls ask, or say why not."""
     try:
         config = default_config(**settings)
+        if text is not None:
+            checked_text(
+                decode(text.content, name=text.name),
+                name=text.name,
+                sequence_length=config.sequence_length,
+            )
         folder = new_run_folder(config.task)
         if text is not None:
-            (folder / "text.txt").write_bytes(text)
-            config = default_config(**settings, text=str(folder / "text.txt"))
+            write_whole(folder / TEXT, text.content)
+            config = default_config(**settings, text=str(folder / TEXT))
         _start(config, folder, resume=False)
     except TrainingError as error:
         refuse(str(error))
@@ -91,7 +129,7 @@ def go_on(run: Run) -> None:
 
 
 def _start(config: TrainConfig, folder: Path, *, resume: bool) -> None:
-    job = jobs().start(st.session_state[_OWNER], config, folder, resume=resume)
+    job = jobs().start(st.session_state[_VISITOR], config, folder, resume=resume)
     if job.out != folder:  # another tab of this visitor was quicker
         discard_empty(folder)
     _remember(job.out.name)

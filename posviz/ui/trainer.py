@@ -66,7 +66,7 @@ def controls(*, busy: bool) -> None:
     )
 
 
-def _settings(task: str, size: str) -> tuple[dict[str, Any], bytes | None]:
+def _settings(task: str, size: str) -> tuple[dict[str, Any], lab.Text | None]:
     """What else a run can be told, and the text of the person's own if there is one."""
     kind, steps, length, scale, decay = st.columns(5)
     usual = default_config(task, **SIZES[size][1])
@@ -109,7 +109,7 @@ def _settings(task: str, size: str) -> tuple[dict[str, Any], bytes | None]:
         max_upload_size=TEXT_MB,
         key="own_text",
     )
-    return chosen, None if own is None else own.getvalue()
+    return chosen, None if own is None else lab.Text(own.name, own.getvalue())
 
 
 def _experiments() -> None:

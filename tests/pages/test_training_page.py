@@ -121,7 +121,8 @@ def test_stop_keeps_the_run_and_go_on_takes_it_up(registry: Jobs) -> None:
     assert app.selectbox(key="film").value == "run:copy-1"
     app.button(key="go-on").click().run()
     assert not app.exception
-    again = registry.of(job.owner)
+    (visitor,) = job.holders
+    again = registry.of(visitor)
     assert again is not job
     assert (again.out, again.resume) == (job.out, True)
 
@@ -160,11 +161,12 @@ def test_a_text_that_cannot_be_used_is_refused_in_one_sentence(home: Path, regis
     app = visit(task="Next character of a text", size="Small")
     app.file_uploader(key="own_text").upload("tiny.txt", b"abab", "text/plain").run()
     app.button(key="train").click().run()
-    (job,) = registry._jobs.values()
-    until(app, lambda: not job.alive)
-    app.run()
     (error,) = app.error
-    assert "has 4 characters; sequences of 32 need at least 66" in error.value.replace("\\", "")
+    assert "tiny.txt has 4 characters; sequences of 32 need at least 66" in error.value.replace(
+        "\\", ""
+    )
+    assert not registry._jobs, "no process begins in vain"
+    assert not home.exists()
 
 
 @pytest.mark.parametrize(
