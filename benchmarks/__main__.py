@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks import checkpoint, first_chart, imports, numbers, opening, repaint
+from benchmarks import checkpoint, first_chart, imports, inside, numbers, opening, repaint
 from benchmarks.measure import markdown
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MEASUREMENTS: dict[str, Callable[[], Iterator[Row]]] = {
     "opening": opening.rows,
     "checkpoint": checkpoint.rows,
+    "inside": inside.rows,
     "imports": imports.rows,
     "numbers": numbers.rows,
     "first-chart": first_chart.rows,

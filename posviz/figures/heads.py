@@ -53,7 +53,7 @@ def head_strips(
     figure = blank(
         margin={"l": 8, "r": 16, "t": ROOM, "b": 8},
         xaxis={
-            "title": {"text": "offset of the position that answers (negative: before)"},
+            "title": {"text": "offset (negative: before)"},
             "range": [first - 0.5, last + 0.5],
             "showgrid": False,
         },
@@ -147,7 +147,7 @@ def attention_by_offset(
     spread = np.asarray(std, np.float64)
     band = Band(y, np.maximum(y - spread, 0.0), np.minimum(y + spread, 1.0))
     figure = blank(
-        xaxis={"title": {"text": "offset of the position that answers (negative: before)"},
+        xaxis={"title": {"text": "offset (negative: before)"},
                "range": [x[0] - 0.5, x[-1] + 0.5]},
         yaxis={"title": {"text": "attention from position alone"},
                "range": padded(np.concatenate([[0.0], np.asarray(band.high)]))},

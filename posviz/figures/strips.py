@@ -16,9 +16,12 @@ from posviz.figures.theme import LIGHT, PALETTES, SMALL_SIZE, blank
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-WORDS = 24  # rows of a strip that are still named at the axis
-_GAP = 2  # empty rows above each strip, for its name
+WORDS = 24  # rows of a map that are still named at the axis
 _LETTERS = 12  # of a word at the axis
+_TALL = 760  # pixels that all rows may take together
+_ROW = (4, 15)  # pixels of a row, at least and at most
+_NAMED = 8.5  # pixels of a row that has room for its word
+_NAME = 20  # pixels above each strip, for its name
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +49,8 @@ def strips(
 ) -> Picture:
     """Every part of a text as a strip with a row a token and a column a dimension.
 
+    The figure says how high it wants to be.
+
     Parameters
     ----------
     parts : mapping of name to Strip
@@ -60,12 +65,15 @@ def strips(
     """
     limit = _limit([part.rows for part in parts.values() if not part.own_scale])
     count, wide = len(words), len(dimensions)
-    empty = np.full((_GAP, wide), np.nan)
+    room = _TALL / len(parts) - _NAME
+    pixels = min(max(room / max(count, 1), _ROW[0]), _ROW[1])
+    gap = int(np.ceil(_NAME / pixels))
+    empty = np.full((gap, wide), np.nan)
     cells, names, middles = [], [], []
     for label, part in parts.items():
         own = _limit([part.rows]) if part.own_scale else limit
         cells += [empty, np.asarray(part.rows) * (limit / own)]
-        names += [""] * _GAP + [f"{label}, {word}" for word in words]
+        names += [""] * gap + [f"{label}, {word}" for word in words]
         middles.append((len(names) - count, f"{label}, ±{own:.2g}" if part.own_scale else label))
     total = len(names)
     raster = Raster(
@@ -79,12 +87,16 @@ def strips(
         row_names=tuple(names),
         col_names=tuple(str(dimension) for dimension in dimensions),
     )
-    named = count <= WORDS
+    named = pixels >= _NAMED
     ticks = [start + row for start, _ in middles for row in range(count)] if named else []
     figure = blank(
+        height=round(pixels * total + 90),
         margin={"l": 8, "r": 16, "t": ROOM, "b": 8},
         xaxis={
-            "title": {"text": "dimension" + (", most used by positions first" if ranked else "")},
+            "title": {
+                "text": "dimension" + (", most used by positions first" if ranked else ""),
+                "standoff": 14,
+            },
             "range": [-0.5, wide - 0.5],
             "showgrid": False,
             "showticklabels": not ranked,
@@ -94,7 +106,7 @@ def strips(
             "showgrid": False,
             "tickvals": ticks,
             "ticktext": [shown(word) for word in words] * len(middles) if named else [],
-            "tickfont": {"color": LIGHT.ink_soft, "size": 11},
+            "tickfont": {"color": LIGHT.ink_soft, "size": 10},
         },
     )
     for start, label in middles:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from posviz.analysis.decomposition import decompose
 from posviz.errors import SettingError
+from posviz.model.drift import Drift, drift, text_only
 from posviz.model.loss import LossByPosition, loss_by_position
 from posviz.model.texts import Sequences, sequences
 
@@ -197,6 +198,51 @@ def ablate(
         rows = spoilt(model.table.weights, key, amount, seed=seed)
         label = ABLATIONS[key].label.format(n=amount)
         yield Ablated(key, amount, label, loss_by_position(model, read, rows))
+
+
+@dataclass(frozen=True, eq=False)
+class Drifted:
+    """What a spoilt table does to the vectors of a model without a loss.
+
+    Parameters
+    ----------
+    key : key of ABLATIONS
+    amount : int
+        0 where there is none.
+    label : str
+    drift : Drift
+        From the vectors with the table as it is.
+    """
+
+    key: str
+    amount: int
+    label: str
+    drift: Drift
+
+
+def ablate_vectors(
+    model: Model, read: Sequences, wanted: Iterable[tuple[str, int]], *, seed: int = 0
+) -> Iterator[Drifted]:
+    """The drift of an encoder's vectors with each ablation, one after the other.
+
+    Parameters
+    ----------
+    model, read, wanted, seed
+        As for :func:`ablate`.
+
+    Raises
+    ------
+    ModelError
+        The model is no encoder.
+    SettingError
+        As :func:`spoilt`.
+    """
+    before = text_only(model.vectors(read), read)
+    for key, amount in wanted:
+        rows = spoilt(model.table.weights, key, amount, seed=seed)
+        after = text_only(model.vectors(read, rows=rows), read)
+        label = ABLATIONS[key].label.format(n=amount)
+        yield Drifted(key, amount, label, drift(before, after, read.said))
 
 
 def _shift(n_positions: int) -> int:

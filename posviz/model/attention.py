@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 Float64 = NDArray[np.float64]
 
 PARTS = {
-    "token-token": "the token asks, tokens answer",
-    "token-position": "the token asks, positions answer",
-    "position-token": "the position asks, tokens answer",
-    "position-position": "the position asks, positions answer",
-    "segment": "a segment asks or answers",
-    "bias": "a bias asks or answers, which no row changes",
+    "token-token": "tokens ask, tokens answer",
+    "token-position": "tokens ask, positions answer",
+    "position-token": "positions ask, tokens answer",
+    "position-position": "positions ask, positions answer",
+    "segment": "segments ask or answer",
+    "bias": "biases ask or answer",
 }
 """Parts of a score; together they are the model's own."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from posviz.analysis.pairs import row_norms, unit_rows
+from posviz.analysis.pairs import row_norms
 from posviz.errors import ModelError
 
 if TYPE_CHECKING:
@@ -119,9 +119,10 @@ def parts(
 
 def cosines(rows: NDArray[np.floating], others: NDArray[np.floating]) -> Float64:
     """Cosine of every row with its counterpart, shape (n,); 0 where one of them is zero."""
-    units, beside = (unit_rows(part).astype(np.float64) for part in (rows, others))
-    found: Float64 = np.clip(np.einsum("ij,ij->i", units, beside), -1.0, 1.0)
-    return found
+    lengths = row_norms(rows) * row_norms(others)
+    dots = np.einsum("ij,ij->i", rows, others, dtype=np.float64)
+    found: Float64 = np.divide(dots, lengths, out=np.zeros_like(dots), where=lengths > 0)
+    return np.clip(found, -1.0, 1.0, out=found)
 
 
 def angles(cosine: Float64) -> Float64:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MOST_TEXT = 4000  # characters; the longest table has fewer rows than their tokens
 
-_LETTERS = ("aaaabbbbbbccccc", "dddddfffffff")
+_LETTERS = ("aaabbcc", "ddfff")
 _SENTENCES = ("The cat chased the dog.", "The dog ran away.")
 _SHOWN = str.maketrans({"Ġ": "␣", "▁": "␣", "Ċ": "⏎", " ": "␣", "\n": "⏎"})
 

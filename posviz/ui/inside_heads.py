@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
+from posviz.analysis.nulls import NULLS
 from posviz.figures.heads import attention_by_offset, head_strips, pattern_map
 from posviz.figures.panels import panels
 from posviz.model.attention import PARTS, Split, split_scores
@@ -109,7 +110,8 @@ def _answer(of: Inside, layer: int, heads: list[HeadProfile], chosen: HeadProfil
     page.answer(
         f"From position alone, the {len(heads)} heads of layer {layer} are: {told}.",
         f"Head {chosen.number} gives {percent(_most(chosen)[1], digits=0)} of its attention to "
-        f"offset {_most(chosen)[0]}.{later}",
+        f"offset "
+        f"{decimal(_most(chosen)[0], digits=0)}.{later}",
     )
 
 
@@ -201,9 +203,8 @@ def _score(of: Inside, layer: int, chosen: HeadProfile, facts: list[str]) -> Non
             *(
                 Number(
                     percent(shares[name], digits=0),
-                    f"of the score from {name.replace('-', ' and ')}",
-                    f"shuffled rows {percent(null.get(name), digits=0)}",
-                    help=PARTS[name].capitalize() + ".",
+                    f"of the score: {PARTS[name]}",
+                    f"random rows {percent(null.get(name), digits=0)}",
                 )
                 for name in ("position-position", "token-token", "token-position")
             )
@@ -217,7 +218,7 @@ def _score(of: Inside, layer: int, chosen: HeadProfile, facts: list[str]) -> Non
             (PARTS[name], percent(share), percent(null.get(name)))
             for name, share in (shares or {}).items()
         ]
-        tables.markdown_table(("share of the score", "this text", "shuffled rows"), rows)
+        tables.markdown_table(("Share of the score", "this text", "random rows"), rows)
 
 
 def _answer_score(chosen: HeadProfile, shares: dict[str, float] | None) -> None:
@@ -226,8 +227,8 @@ def _answer_score(chosen: HeadProfile, shares: dict[str, float] | None) -> None:
         return
     most = max(shares, key=lambda name: shares[name])
     page.answer(
-        f"Most of what head {chosen.number} tells keys apart by: {PARTS[most]}, "
-        f"{percent(shares[most], digits=0)}.",
+        f"{percent(shares[most], digits=0)} of what tells one token from another for head "
+        f"{chosen.number} is this: {PARTS[most]}.",
         "The parts add up to the score that the model itself computes.",
     )
 
@@ -242,14 +243,13 @@ def _maps(split: Split) -> dict[str, NDArray[np.float64]]:
 
 
 def _null_shares(of: Inside, text: Parts, chosen: HeadProfile) -> dict[str, float]:
-    """The same shares with the position rows in random order, median of a few draws."""
+    """The same shares with random rows of the same lengths as positions, median of a few draws."""
     head, rng = of.weights.head(0, chosen.number), np.random.default_rng(0)
     drawn: list[dict[str, float]] = []
     for _ in range(5):
-        which = rng.permutation(of.weights.table.n_positions)[: len(text.tokens)]
-        position = of.weights.table.weights[which].astype(np.float64)
-        shuffled = Parts(text.tokens, text.start, text.token, position, text.segment, text.norm)
-        shares = split_scores(shuffled, head, causal=of.weights.is_causal).shares()
+        position = NULLS["gaussian"].make(text.position, rng).astype(np.float64)
+        random = Parts(text.tokens, text.start, text.token, position, text.segment, text.norm)
+        shares = split_scores(random, head, causal=of.weights.is_causal).shares()
         drawn += [shares] if shares else []
     return {
         name: float(np.median([shares[name] for shares in drawn])) for name in (drawn or [{}])[0]

@@ -37,10 +37,9 @@ def view(of: Inside) -> None:
             f"That takes the whole token table, {count(of.weights.n_tokens)} rows.",
         )
         label = f"Read the token table ({data_size(size)})"
-        if not st.button(label, type="primary", key="read-tokens"):
-            page.provenance(of.found)
-            return
-        asked.add(of.key)
+        st.button(label, type="primary", key="read-tokens", on_click=asked.add, args=(of.key,))
+        page.provenance(of.found)
+        return
     positions = _positions(of)
     rows = of.weights.table.weights[positions]
     tokens = _tokens(*of.key, len(positions), of.weights, positions)
@@ -115,18 +114,19 @@ def _shown(of: Inside, found: Subspaces, tokens: TokenSpace, rows: NDArray[np.fl
 
 
 def _answer(found: Subspaces) -> None:
-    apart = found.overlap < 0.8 * found.null_overlap
-    headline = (
-        "Tokens and positions keep out of each other's way: their leading directions overlap less "
-        "than random ones."
-        if apart
-        else "Tokens and positions share directions about as much as random ones, or more."
-    )
     tail = max(len(found.projection) // 20, 1)
-    last = float(found.projection[-tail:].mean())
+    last, middle = float(found.projection[-tail:].mean()), float(np.median(found.projection))
+    random = float(found.null.mean())
+    if last > 2 * random and middle < random:
+        headline = "Positions live where tokens hardly do."
+    elif found.overlap < 0.8 * found.null_overlap:
+        headline = "Tokens and positions keep out of each other's way, more than random rows would."
+    else:
+        headline = "Tokens and positions share directions as much as random rows, or more."
     where = (
-        f"Of the token table's last directions, which tokens hardly use, {percent(last, digits=0)} "
-        f"lies in position's space; of random ones {percent(float(found.null.mean()), digits=0)}."
+        f"Of the token table's last directions, where tokens are shortest, "
+        f"{percent(last, digits=0)} lies in position's space, of its middle ones "
+        f"{percent(middle, digits=0)}; of random ones {percent(random, digits=0)}."
     )
     page.answer(headline, where)
 

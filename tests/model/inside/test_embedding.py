@@ -58,8 +58,8 @@ def test_norms_and_cosines_are_those_of_the_rows(made):
     np.testing.assert_allclose(found.norms("token"), np.linalg.norm(token, axis=1))
     dots = (token * position).sum(axis=1)
     lengths = np.linalg.norm(token, axis=1) * np.linalg.norm(position, axis=1)
-    # Unit rows are kept in float32.
-    np.testing.assert_allclose(found.cosines("token", "position"), dots / lengths, atol=1e-6)
+    np.testing.assert_allclose(found.cosines("token", "position"), dots / lengths, atol=1e-12)
+    np.testing.assert_allclose(angles(found.cosines("sum", "sum")), 0, atol=1e-5)
 
 
 def test_two_words_change_places_and_their_positions_stay(make):
