@@ -44,7 +44,7 @@ page.numbers(
     ),
 )
 facts = []
-with page.card():
+with page.card(width=page.SQUARE if view == "difference" else None):
     if of.cka is None and view in ("curves", "spectra"):
         st.info("One of the tables does not vary from position to position.")
     elif view == "curves":

@@ -43,7 +43,7 @@ page.numbers(
         f"of the power near period {significant(line.period)}"
         if line
         else "of the power in one period",
-        f"{nulls.top_line(shuffled)} in their strongest",
+        nulls.top_line(shuffled),
     ),
     Number(
         decimal(numbers.turning_cosine, digits=2),

@@ -38,14 +38,13 @@ with wide, page.card("The curve of positions"):
         numbers.positions[drawn],
         name=table.name,
     )
-    figure.show(picture, key="overview-curve", height=520)
+    figure.show(picture, key="overview-curve", height=578)
 with narrow:
-    with page.card("Which positions look alike"):
+    with page.card("Which positions look alike: cosine, not centred"):
         pairs = results.pairs(table, numbers)
         picture = heatmap(
-            pairs.values, limits=(-1, 1), label="cosine, not centred",
-            n_positions=table.n_positions, name=table.name,
-        )  # fmt: skip
+            pairs.values, limits=(-1, 1), n_positions=table.n_positions, name=table.name
+        )
         figure.show(picture, key="overview-pairs", height=270)
     with page.card("How many dimensions it needs"):
         if page.varies(numbers):

@@ -51,7 +51,7 @@ page.numbers(
     ),
 )
 facts = [f"{metric.label.lower()}, {centred}", results.rows_said(numbers)]
-with page.card():
+with page.card(width=page.SQUARE if view == "pairs" else None):
     if view == "pairs":
         pairs.show(table, numbers, key)
         facts.append(pairs.pooled(table, numbers, key))

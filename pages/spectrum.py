@@ -4,7 +4,7 @@ import streamlit as st
 
 from posviz.figures.spectrum import cumulative_share, spectrum
 from posviz.ui import figure, nulls, page, results, tables
-from posviz.ui.format import count, decimal, percent
+from posviz.ui.format import count, decimal, percent, significant
 from posviz.ui.page import Number
 
 VIEWS = {"values": "Singular values", "share": "Cumulative share"}
@@ -42,7 +42,7 @@ page.numbers(
     Number(
         decimal(own.participation, digits=2),
         "effective rank (participation ratio)",
-        nulls.among([one.participation for one in random], nulls.two_places),
+        nulls.among([one.participation for one in random], significant),
     ),
 )
 with page.card():

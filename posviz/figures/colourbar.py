@@ -13,7 +13,7 @@ ROOM = 24
 """Top margin in pixels that a figure leaves for the bar."""
 
 _LENGTH = 150  # pixels
-_LETTER = 6.6  # pixels, about the width of a letter of this size
+_LETTER = 5.8  # pixels, about the width of a letter of this size
 
 
 def add_colour_bar(

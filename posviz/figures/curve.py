@@ -141,7 +141,7 @@ def curve_3d(
         scene={
             **scene,
             "aspectmode": "data",
-            "camera": _camera(data.extent),
+            "camera": _camera(data.extent, data.points),
             "annotations": [*_ends_3d(data), *_behind_3d(behind, components)],
             "dragmode": "turntable",
         },
@@ -311,24 +311,31 @@ def _behind_3d(behind: Behind | None, components: tuple[int, ...]) -> list[dict[
     return [place | {"text": behind.label} | look]
 
 
-def _camera(extent: list[tuple[float, float]]) -> dict[str, dict[str, float]]:
-    """The nearest view that holds the whole box, a little from above, across its longer side.
+def _camera(
+    extent: list[tuple[float, float]], points: NDArray[np.float64]
+) -> dict[str, dict[str, float]]:
+    """The nearest view of all that is drawn, a little from above, across the box's longer side.
 
-    Plotly scales the box so that the product of its sides is 1, puts it round the origin, and
-    looks through a lens that opens 45 degrees.
+    Drawn are the floor, the walls behind and the curve; nothing at the top corner in front. Plotly
+    scales the box so that the product of its sides is 1, puts it round the origin, and looks
+    through a lens that opens 45 degrees.
     """
-    sides = np.array([high - low for low, high in map(with_room, extent)])
+    ranges = np.array([with_room(ends) for ends in extent])
+    sides = ranges[:, 1] - ranges[:, 0]
+    inside = (points - ranges.mean(axis=1)) / sides
     sides = sides / np.exp(np.log(sides).mean())
     level = np.sqrt(sides[1::-1])  # the longer side lies more across than along the view
     towards = np.array([*level, 0.38 * np.hypot(*level)])
     towards /= np.linalg.norm(towards)
     right = np.array([-level[1], level[0], 0]) / np.hypot(*level)
     up = np.cross(towards, right)
-    corners = np.stack(np.meshgrid(*([[-0.5, 0.5]] * 3)), axis=-1).reshape(-1, 3) * sides
+    corners = np.stack(np.meshgrid(*([[-0.5, 0.5]] * 3)), axis=-1).reshape(-1, 3)
+    corners = corners[(corners < 0).any(axis=1)]  # without the one in front at the top
+    drawn = np.concatenate([corners, inside]) * sides
     lens = np.tan(np.pi / 8)
 
     def distance(height: float) -> float:
-        seen = corners - [0, 0, height]
+        seen = drawn - [0, 0, height]
         high = np.abs(seen @ up) / (lens * _FILL[1])
         wide = np.abs(seen @ right) / (lens * _FILL[0] * _SHAPE)
         return float((seen @ towards + np.maximum(high, wide)).max())

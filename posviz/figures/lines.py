@@ -162,6 +162,36 @@ def box_of(
     )
 
 
+def clear_place(
+    figure: go.Figure,
+    at: tuple[float, float],
+    text: str,
+    places: Sequence[dict[str, Any]],
+    lines: Sequence[tuple[NDArray[np.float64], ArrayLike]],
+) -> dict[str, Any]:
+    """The first of several places beside a point whose words the fewest lines run through.
+
+    Parameters
+    ----------
+    figure : go.Figure
+        Its axes have ranges.
+    at : (float, float)
+        The point in the units of the axes.
+    text : str
+    places : sequence of dict
+        Keywords of :func:`label`, the best first.
+    lines : sequence of (x, y)
+    """
+    drawn = [_inside(figure, x, gaps(y)) for x, y in lines]
+    point = in_shares(figure, *at)
+
+    def crowding(place: dict[str, Any]) -> int:
+        box = box_of(point, text, **place)
+        return sum(sum(_crowding(box, (), line)) for line in drawn)
+
+    return min(places, key=crowding)
+
+
 def in_shares(figure: go.Figure, x: float, y: float) -> NDArray[np.float64]:
     """A point of a figure whose axes have ranges, in shares of them from the bottom left."""
     share: NDArray[np.float64] = _inside(figure, np.array([x]), np.array([y]))[0]
@@ -197,7 +227,8 @@ def _crowding(box: Box, taken: Sequence[Box], main: NDArray[np.float64] | None) 
         and other.low < box.high
         for other in taken
     )
-    outside = box.left < 0 or box.right > 1 or box.low < 0 or box.high > 1
+    # Off the figure it would not be seen at all.
+    outside = 9 * (box.left < 0 or box.right > 1 or box.low < 0 or box.high > 1)
     if main is None:
         return words + outside, 0
     x, y = main.T

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from posviz.figures.lines import Band, Line, add_line, add_nulls, box_of, in_shares, label
+from posviz.figures.lines import (
+    Band,
+    Line,
+    add_line,
+    add_nulls,
+    box_of,
+    clear_place,
+    in_shares,
+    label,
+)
 from posviz.figures.picture import Picture
 from posviz.figures.theme import LIGHT, blank
 from posviz.wording import percent
@@ -18,6 +27,15 @@ if TYPE_CHECKING:
 
 _FLOOR = 1e-6
 """Singular values below this share of the largest are float32 rounding, and are not drawn."""
+
+
+_BESIDE: tuple[dict[str, Any], ...] = (
+    {"xanchor": "left", "xshift": 12, "yshift": 12},
+    {"xanchor": "left", "xshift": 8, "yshift": 26},
+    {"xanchor": "right", "xshift": -10, "yshift": -14},
+    {"xanchor": "left", "xshift": 12, "yshift": -12},
+    {"xanchor": "right", "xshift": -10, "yshift": -30},
+)
 
 
 def spectrum(
@@ -45,7 +63,9 @@ def spectrum(
     """
     drawn = _above_floor(singular_values)
     x = np.arange(1, len(drawn) + 1, dtype=np.float64)
-    lowest = [np.nanmin(drawn)] + [np.nanmin(_positive(low)) for low in _lows(nulls)]
+    own = float(np.nanmin(drawn))
+    # A null may fall off a cliff (sinusoids do): it leaves the picture, the table's own does not.
+    lowest = [own, *(max(np.nanmin(_positive(low)), own / 3) for low in _lows(nulls))]
     highest = [np.nanmax(drawn)] + [np.nanmax(_positive(high)) for high in _highs(nulls)]
     figure = blank(
         xaxis=_components(len(drawn), log=log_x),
@@ -57,11 +77,17 @@ def spectrum(
     )
     cut = {key: _cut(line) for key, line in (nulls or {}).items()}
     marked, avoid = "", []
-    mark: dict[str, Any] = {"xanchor": "left", "xshift": 12, "yshift": 12}
+    mark: dict[str, Any] = {}
     if holds is not None and 0 < holds[0] <= len(drawn):
         k, share = holds
         marked = f"{_components_hold(k)} {percent(share, digits=0)}"
-        avoid = [box_of(in_shares(figure, k, float(drawn[k - 1])), marked, **mark)]
+        lines = [(x, drawn)]
+        for null in cut.values():
+            values = null.middle if isinstance(null, Band) else null
+            lines.append((np.arange(1.0, len(np.asarray(values)) + 1), np.asarray(values)))
+        at = (float(k), float(drawn[k - 1]))
+        mark = clear_place(figure, at, marked, _BESIDE, lines)
+        avoid = [box_of(in_shares(figure, *at), marked, **mark)]
     add_nulls(figure, _count(x, cut), cut, at=0.78, avoid=avoid, line=drawn)
     add_line(figure, x, drawn, hover="component %{x}: %{y:.4g}<extra></extra>", name=name)
     if marked:

@@ -35,6 +35,7 @@ STYLE = Path(__file__).with_name("page.css")
 ICON = STYLE.with_name("icon.png")
 LOGO = STYLE.with_name("logo.svg")
 MOST_NUMBERS = 3
+SQUARE = 740  # pixels: a card for a picture as high as wide
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,8 @@ def expert() -> bool:
 def answer(headline: str, *sentences: str) -> None:
     """Answer the question: a bold headline, then at most two sentences that read the figure."""
     with st.container(key="answer"):
-        st.markdown(f"**{headline}** {' '.join(sentences[:2])}")
+        said = f"**{headline}** {' '.join(sentences[:2])}"
+        st.markdown(said.replace(" %", "\u00a0%"))  # a percent sign never begins a line
 
 
 def answer_from(numbers: Analysis, address: str) -> None:
@@ -141,9 +143,9 @@ def usable(of: Analysis) -> Number:
 
 
 @contextmanager
-def card(title: str | None = None) -> Iterator[None]:
-    """A figure's place on the page, with a short title."""
-    with st.container(border=True):
+def card(title: str | None = None, *, width: int | None = None) -> Iterator[None]:
+    """A figure's place on the page, with a short title; as wide as the page, or at most so wide."""
+    with st.container(border=True, width=width or "stretch"):
         if title:
             st.markdown(f"**{title}**")
         yield
