@@ -21,6 +21,9 @@ from posviz.analysis.similarity import METRICS
 from posviz.cli import commands, main
 from posviz.export.arrays import ARRAY_FORMATS
 from posviz.interpolation import GRIDS, METHODS
+from posviz.model.ablations import ABLATIONS
+from posviz.model.attention import PARTS
+from posviz.model.heads import KINDS
 from posviz.sources import FORMATS, PRESETS
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -44,7 +47,9 @@ def test_every_error_is_explained(name: str) -> None:
     assert name in DOCS["errors.md"]
 
 
-@pytest.mark.parametrize("registry", [METRICS, NULLS, METHODS, GRIDS], ids=lambda r: "-".join(r))
+@pytest.mark.parametrize(
+    "registry", [METRICS, NULLS, METHODS, GRIDS, PARTS, KINDS, ABLATIONS], ids=lambda r: "-".join(r)
+)
 def test_every_key_of_a_registry_is_defined(registry: dict[str, object]) -> None:
     missing = [key for key in registry if _code(key) not in DOCS["methods.md"]]
     assert missing == []
