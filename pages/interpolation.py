@@ -1,9 +1,7 @@
 """The open table at another length: what each method does to it, and the new table to take home."""
 
-import streamlit as st
-
 from posviz.interpolation import METHODS
-from posviz.ui import controls, page, stretch, takehome
+from posviz.ui import address, controls, page, stretch, takehome
 from posviz.ui.format import decimal
 from posviz.ui.page import Number
 from posviz.ui.stretch_views import VIEWS, all_numbers
@@ -31,10 +29,8 @@ page.numbers(
         f"before {decimal(new.before.toeplitz_r2)}",
     ),
 )
-view = st.segmented_control(
-    "Show", list(VIEWS), default="curve", required=True, key="stretched", bind="query-params",
-    format_func=lambda key: VIEWS[key].label,
-)  # fmt: skip
+labels = {key: view.label for key, view in VIEWS.items()}
+view = address.choice("Show", labels, key="stretched")
 VIEWS[view].draw(found, new, choice)
 after = f"{new.table.n_positions:,} positions"
 page.provenance(

@@ -47,7 +47,7 @@ GRIDS: dict[str, Grid] = {
     for grid in (
         Grid(
             key="align-corners",
-            label="Ends aligned",
+            label="Align corners",
             explanation=(
                 "First row on first row, last on last: x = i (L - 1) / (L' - 1). Rows between "
                 "fall on old ones only where (L' - 1) / (L - 1) is whole."
@@ -56,7 +56,7 @@ GRIDS: dict[str, Grid] = {
         ),
         Grid(
             key="half-pixel",
-            label="Cell centres",
+            label="Half-pixel",
             explanation=(
                 "Rows are cells, centre on centre: x = (i + 1/2) L / L' - 1/2, as image tools "
                 "resize. The first and last places fall outside and repeat the border."
@@ -65,7 +65,7 @@ GRIDS: dict[str, Grid] = {
         ),
         Grid(
             key="anchored",
-            label="Anchored at 0",
+            label="Anchored",
             explanation=(
                 "Position 0 stays and every one is divided by the factor: x = i L / L', as "
                 "position interpolation does. The last places lie past the last row."

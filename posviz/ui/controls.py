@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from posviz.interpolation import GRIDS, METHODS
-from posviz.ui import page, results
+from posviz.ui import address, page, results
 from posviz.ui.stretch import Choice
 
 if TYPE_CHECKING:
@@ -35,17 +35,13 @@ def stretch(table: PositionTable) -> Choice:
         bind="query-params",
         help=METHODS[st.session_state.get("method", fitting[0])].explanation,
     )
+    address.check("Method", (METHODS[key].label for key in fitting), key="method")
     with page.section("Settings"):
-        grid = st.segmented_control(
-            "Grid",
-            list(GRIDS),
-            default="align-corners",
-            required=True,
-            format_func=lambda key: GRIDS[key].label,
-            key="grid",
-            bind="query-params",
+        labels = {key: grid.label for key, grid in GRIDS.items()}
+        grid = address.choice(
+            "Grid", labels, key="grid", default="align-corners",
             disabled=not METHODS[method].uses_grid,
-        )
+        )  # fmt: skip
         st.caption(GRIDS[grid].explanation)
         keep = _keep(table)
     return Choice(size, method, grid, keep)
