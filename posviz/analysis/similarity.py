@@ -159,7 +159,7 @@ def similarity(weights: Array, metric: str = "cosine") -> Float32:
     values = chosen.compare(rows, rows).astype(np.float32, copy=False)
     diagonal = np.einsum("ii->i", values)
     if chosen.limits == (-1.0, 1.0):
-        diagonal[:] = rows.any(axis=1)
+        diagonal[:] = diagonal > 0.5  # 1 but for rounding, or 0 for a zero row
     elif chosen.key == "euclidean":
         diagonal[:] = 0.0
     return values
