@@ -195,8 +195,9 @@ def sums_of_shuffles(
     least = [float(values.min(initial=1.0)) if low else None for values in pairs]
     squared = [float(values @ values) for values in pairs]
     for order in orders:
-        place = np.argsort(order)
-        offsets = np.abs(place[:, None] - place)[upper]
+        place = np.argsort(order).astype(np.int32)
+        apart = place[:, None] - place
+        offsets = np.abs(apart, out=apart)[upper]
         totals = [
             np.bincount(offsets, weights=values, minlength=n_rows).astype(np.float64)
             for values in pairs
