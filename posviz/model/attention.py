@@ -143,7 +143,8 @@ def _sums(matrix: Float64) -> PairSums:
     places = np.arange(len(matrix), dtype=np.float64)[:, None]
 
     def entries(left: NDArray[np.floating], right: NDArray[np.floating]) -> Float64:
-        block: Float64 = matrix[np.ix_(left[:, 0].astype(int), right[:, 0].astype(int))]
+        rows, columns = (slice(int(run[0, 0]), int(run[-1, 0]) + 1) for run in (left, right))
+        block: Float64 = matrix[rows, columns].copy(order="C")  # which is used up
         return block
 
     return sums_by_blocks(places, entries)

@@ -52,13 +52,20 @@ def open_weights(
             f"followed here. Open a model whose tables have one width."
         )
     n_heads = configs.count(chain, *layout.heads)
-    n_layers = 0
-    while layout.query and f"{prefix}{layout.query}.weight".replace(BLOCK, str(n_layers)) in names:
-        n_layers += 1
     refusal = _no_attention(weights, n_heads)
     if refusal or n_heads is None:
         return replace(weights, no_attention=refusal)
-    return replace(weights, n_heads=n_heads, n_layers=n_layers)
+    return replace(weights, n_heads=n_heads, n_layers=_count_layers(weights))
+
+
+def _count_layers(weights: Weights) -> int:
+    """Layers whose attention sees all that comes before; GPT-Neo's second sees a window only."""
+    query, count = weights.layout.query, 0
+    kinds = weights.setting("attention_layers")
+    local = kinds.index("local") if isinstance(kinds, list) and "local" in kinds else None
+    while query and weights.shape_of(query.replace(BLOCK, str(count))) and count != local:
+        count += 1
+    return count
 
 
 def _no_attention(weights: Weights, n_heads: int | None) -> str:
@@ -71,6 +78,13 @@ def _no_attention(weights: Weights, n_heads: int | None) -> str:
         return (
             f"{name} does not say how many attention heads it has ({' or '.join(layout.heads)} in "
             f"config.json). Put its config.json beside the weights. {rest}"
+        )
+    wide, shape = weights.d_model, weights.shape_of(layout.query.replace(BLOCK, "0"))
+    outputs = 3 * wide if layout.is_fused else wide
+    if shape not in ((outputs, wide), (wide, outputs)):
+        return (
+            f"{name} changes the width of the sum before its attention reads it ({wide:,} numbers, "
+            f"and queries of shape {shape}), which is not followed here. {rest}"
         )
     kind = weights.setting("position_embedding_type")
     if kind not in (None, "absolute"):

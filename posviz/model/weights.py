@@ -212,8 +212,13 @@ class Weights:
         """
         self._check(layer, 0)
         width = self.d_model // self.n_heads
-        query, query_bias = self._projection("query", layer, 0, self.d_model)
-        key, key_bias = self._projection("key", layer, 0, self.d_model)
+        if self.layout.is_fused:  # side by side: one read brings both
+            both, bias = self._projection("query", layer, 0, 2 * self.d_model)
+            query, key = np.split(both, 2, axis=1)
+            query_bias, key_bias = np.split(bias, 2)
+        else:
+            query, query_bias = self._projection("query", layer, 0, self.d_model)
+            key, key_bias = self._projection("key", layer, 0, self.d_model)
         parts = [slice(h * width, (h + 1) * width) for h in range(self.n_heads)]
         scale = self._scale(layer)
         return [
@@ -239,7 +244,7 @@ class Weights:
         if shape not in ((outputs, d_model), (d_model, outputs)):
             raise ModelError(
                 f"{self.checkpoint.name}: {name} should have {d_model:,} inputs and {outputs:,} "
-                f"outputs and has the shape {shape}. Attention is not read from it."
+                f"outputs and has the shape {shape}. Choose another layer."
             )
         start += d_model if fused and which == "key" else 0
         span = (start, start + width)

@@ -110,7 +110,10 @@ def _answer(of: Inside, before: Parts, moved: Moved | None) -> None:
     added = "a token row, a position row and a segment row" if before.segment is not None else (
         "a token row and a position row"
     )  # fmt: skip
-    norm = "" if before.norm is None else " The first attention reads it after a layer norm."
+    norm = ""
+    if before.norm is not None:
+        reads = " The first attention reads it after a layer norm."
+        norm = " A layer norm follows." if of.weights.no_attention else reads
     if moved is None:
         turn = float(np.median(angles(before.cosines("token", "position"))))
         apart = "nearly at right angles" if abs(turn - 90) <= 10 else f"at {turn:.0f}°"

@@ -203,3 +203,62 @@ def test_without_a_count_of_heads_the_rest_is_shown(tmp_path, make):
     assert parts(weights, [7, 8]).total.shape == (2, 24)
     with pytest.raises(ModelError, match="does not say how many attention heads it has"):
         weights.heads(0)
+
+
+def saved_with(tmp_path, make, kind, **changes):
+    """A copy of a small model, its config changed."""
+    import json
+    import shutil
+
+    folder = tmp_path / "copy"
+    shutil.copytree(make(kind).ref, folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | changes))
+    return open_weights(str(folder))
+
+
+def test_layers_that_see_a_window_only_are_left_out(tmp_path, make):
+    assert open_weights(make("gpt_neo").ref).n_layers == 3
+    kinds = ["global", "local", "global"]
+    assert saved_with(tmp_path, make, "gpt_neo", attention_layers=kinds).n_layers == 1
+
+
+def test_positions_inside_attention_are_not_passed_over(tmp_path, make):
+    weights = saved_with(tmp_path, make, "bert", position_embedding_type="relative_key")
+    assert weights.no_attention.startswith(
+        "copy also adds positions inside its attention (relative_key), which is not split here."
+    )
+    assert parts(weights, [7]).total.shape == (1, 24)
+
+
+def test_a_sum_that_changes_its_width_is_shown_and_its_attention_explained(tmp_path):
+    """ELECTRA's small models look tokens up in a narrower table and widen the sum."""
+    import transformers
+
+    config = transformers.ElectraConfig(
+        vocab_size=31, embedding_size=16, hidden_size=32, num_hidden_layers=1,
+        num_attention_heads=2, intermediate_size=32, max_position_embeddings=24,
+    )  # fmt: skip
+    transformers.ElectraModel(config).save_pretrained(tmp_path)
+    weights = open_weights(str(tmp_path))
+    assert parts(weights, [7, 8]).total.shape == (2, 16)
+    with pytest.raises(ModelError, match="changes the width of the sum before its attention"):
+        weights.heads(0)
+
+
+def test_of_albert_the_sum_is_known(tmp_path):
+    import torch
+    import transformers
+
+    config = transformers.AlbertConfig(
+        vocab_size=31, embedding_size=16, hidden_size=32, num_hidden_layers=1,
+        num_attention_heads=2, intermediate_size=32, max_position_embeddings=24,
+    )  # fmt: skip
+    model = transformers.AlbertModel(config).eval()
+    model.save_pretrained(tmp_path)
+    weights = open_weights(str(tmp_path))
+    with torch.no_grad():
+        own = model.embeddings(input_ids=torch.tensor([[7, 8, 9]]))[0]
+    np.testing.assert_allclose(parts(weights, [7, 8, 9]).normed, own, atol=1e-6)
+    with pytest.raises(ModelError, match="how its attention is stored is not known here"):
+        weights.heads(0)
