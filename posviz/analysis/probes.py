@@ -7,7 +7,7 @@ reader stands beside the plain one.
 
 References
 ----------
-Wang and Chen (2020), "What do position embeddings learn?", arXiv:2010.04903, section 4.
+Wang and Chen (2020), "What do position embeddings learn?", arXiv:2010.04903.
 """
 
 from __future__ import annotations

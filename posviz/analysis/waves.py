@@ -140,7 +140,7 @@ def helix(decomposition: Decomposition) -> Helix:
 
     References
     ----------
-    Yedidia (2023), "GPT-2's positional embedding matrix is a helix", LessWrong.
+    Yedidia, "GPT-2's positional embedding matrix is a helix", LessWrong.
     """
     alive = min(decomposition.rank, AXIS_COMPONENTS)
     scores = decomposition.scores(alive)
