@@ -3,7 +3,7 @@
 import streamlit as st
 
 from posviz.ui import inspection, opened, page, picker
-from posviz.ui.format import count, data_size
+from posviz.ui.format import count, counted, data_size
 from posviz.ui.page import Number
 
 found = page.question("What is in the checkpoint?")
@@ -19,8 +19,8 @@ page.numbers(
     ),
     Number(
         count(len(facts.tables)),
-        "position tables found",
-        f"among {len(facts.entries):,} tensors",
+        "position table found" if len(facts.tables) == 1 else "position tables found",
+        f"among {counted(len(facts.entries), 'tensor')}",
     ),
     Number(
         count(facts.tables[0].n_positions if facts.tables else None),
@@ -40,7 +40,7 @@ with page.card("Every tensor"):
         [entry.name for entry in facts.by_hand],
         index=None,
         key="by_hand_here",
-        placeholder=f"{len(facts.by_hand):,} tensors with two axes",
+        placeholder=f"{counted(len(facts.by_hand), 'tensor')} with two axes",
         on_change=picker.open_by_hand,
         args=("by_hand_here",),
         disabled=not facts.by_hand,

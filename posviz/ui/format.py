@@ -26,5 +26,14 @@ def data_size(size: int) -> str:
 
 
 def literal(text: str) -> str:
-    """The text with Markdown's own characters taken literally: file names are not ours."""
-    return "".join(f"\\{char}" if char in "\\`*_{}[]()#+!|<>~$:" else char for char in text)
+    """The text with Markdown's own characters taken literally: file names are not ours.
+
+    What does not print (control characters, halves of a character) is shown as �.
+    """
+    return "".join(map(_literal, text))
+
+
+def _literal(char: str) -> str:
+    if char in "\\`*_{}[]()#+!|<>~$:":
+        return f"\\{char}"
+    return char if char.isprintable() or char in "\n\u00a0\u2009\u202f" else "�"

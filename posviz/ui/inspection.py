@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from posviz.ui.format import ABSENT, data_size, literal
+from posviz.ui.format import ABSENT, counted, data_size, literal
 from posviz.ui.tables import markdown_table
 
 if TYPE_CHECKING:
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from posviz.ui.facts import Facts
 
 SHOWN = 200  # tensors listed at once; the filter finds the others
+LISTED = 40  # tables with their reasons; a run has one for each of its snapshots
+DEEPEST = 8  # settings in settings; no config nests further
+LONGEST = 120  # characters of a setting
 LENGTHS = ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "block_size")
 MATTERS = (  # settings that say something of positions, wherever they stand in a config
     *LENGTHS,
@@ -49,7 +52,7 @@ def tables(facts: Facts) -> None:
     if not facts.tables:
         st.markdown(literal(facts.message or "None."))
         return
-    for table in facts.tables:
+    for table in facts.tables[:LISTED]:
         opens = " (opens)" if table.default else ""
         st.markdown(f"**{literal(table.parameter)}**{opens}. {literal(table.reason)}")
         layout = (
@@ -57,6 +60,8 @@ def tables(facts: Facts) -> None:
             f"{table.kind} · {table.file}"
         )
         st.caption(literal(f"{layout}{_rows_beside(table)}"))
+    if len(facts.tables) > LISTED:
+        st.caption(f"{len(facts.tables) - LISTED:,} more; the picker at the left lists all.")
 
 
 def tensors(facts: Facts, wanted: str) -> None:
@@ -83,7 +88,7 @@ def tensors(facts: Facts, wanted: str) -> None:
 
 def provenance(facts: Facts) -> None:
     """The quiet line: which checkpoint this page is of, and how it was reached."""
-    requests = f"{facts.requests} requests" if facts.requests else None
+    requests = counted(facts.requests, "request") if facts.requests else None
     parts = (facts.ref, facts.format, facts.model_type, facts.revision, requests)
     with st.container(key="provenance"):
         st.caption(" · ".join(literal(part) for part in parts if part))
@@ -91,7 +96,7 @@ def provenance(facts: Facts) -> None:
 
 def config(facts: Facts) -> None:
     """The settings that say something of positions."""
-    rows = [(name, str(value)) for name, value in _flat(facts.config) if _last(name) in MATTERS]
+    rows = [(name, _short(value)) for name, value in _flat(facts.config) if _last(name) in MATTERS]
     if rows:
         markdown_table(("setting", "value"), rows, right=())
     else:
@@ -101,16 +106,24 @@ def config(facts: Facts) -> None:
 def config_length(facts: Facts) -> str:
     """The length that the settings name, for beside the length of the table."""
     found = [value for name, value in _flat(facts.config) if _last(name) in LENGTHS]
-    lengths = [value for value in found if isinstance(value, int)]
+    lengths = [value for value in found if type(value) is int and 0 < value < 1 << 40]
     return f"the settings say {lengths[0]:,}" if lengths else "the settings name no length"
 
 
-def _flat(config: Mapping[str, object], under: str = "") -> Iterator[tuple[str, object]]:
+def _flat(
+    config: Mapping[str, object], under: str = "", depth: int = 0
+) -> Iterator[tuple[str, object]]:
     for name, value in config.items():
         if isinstance(value, Mapping):
-            yield from _flat(value, f"{under}{name}.")
+            if depth < DEEPEST:
+                yield from _flat(value, f"{under}{name}.", depth + 1)
         else:
             yield f"{under}{name}", value
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
 def _last(name: str) -> str:
@@ -127,7 +140,7 @@ def _rows_beside(table: Candidate) -> str:
         "before the grid": table.prefix_rows,
         "after the grid": table.suffix_rows,
     }
-    beside = [f" · {rows} rows {where}" for where, rows in kinds.items() if rows]
+    beside = [f" · {counted(rows, 'row')} {where}" for where, rows in kinds.items() if rows]
     if table.grid:
         beside.append(f" · grid {table.grid[0]} × {table.grid[1]}")
     return "".join(beside)

@@ -8,20 +8,21 @@ nothing: its sentence is shown and the table that was open stays open.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import islice
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, cast
 
 import streamlit as st
 
 from posviz import sources
-from posviz.errors import PosvizError
+from posviz.errors import PosvizError, SourceError
 from posviz.runfolder import SNAPSHOTS, runs_folder
 from posviz.ui import uploads
 from posviz.ui.access import visitor_access
 from posviz.ui.facts import Facts, Read, read
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from typing import IO
 
     from posviz.sources import Access
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 DEFAULT = "demo:gpt-mini"
 REFRESH_SECONDS = 3600  # a Hub branch may move
+_STAMPED = 2_000  # files of a folder whose changes are noticed
 
 _OPEN, _ASKED, _REFUSED = "_open", "_asked", "_refused"
 _REFUSED_BESIDE = "_refused_beside"
@@ -108,9 +110,8 @@ def choose(ref: str | None, parameter: str | None = None) -> Opened:
         demo = _read(DEFAULT, None)
         assert demo.table is not None, "the shipped demo holds a table"
         session[_OPEN] = Opened(DEFAULT, demo.table, demo.facts)
-    if asked[0] not in sentence:
-        sentence = f"{asked[0]}: {sentence}"
-    session[_REFUSED] = Refused(asked, f"{sentence} Still showing {current().ref}.", facts)
+    said = f"{_about(asked[0], sentence)} Still showing {current().ref}."
+    session[_REFUSED] = Refused(asked, said, facts)
     return current()
 
 
@@ -130,8 +131,8 @@ def beside(ref: str, parameter: str | None = None, *, instead: str) -> tuple[Ope
             sentence = found.sentence
         except PosvizError as error:
             sentence = str(error)
-        named = sentence if ref in sentence else f"{ref}: {sentence}"
-        before = session[_REFUSED_BESIDE] = Refused(asked, f"{named} Comparing with {instead}.")
+        said = f"{_about(ref, sentence)} Comparing with {instead}."
+        before = session[_REFUSED_BESIDE] = Refused(asked, said)
     found = _read(instead, None)
     assert found.table is not None, "a generated table always opens"
     return Opened(instead, found.table, found.facts), before.sentence
@@ -141,17 +142,31 @@ def take_upload(files: Mapping[str, IO[bytes]]) -> str | None:
     """Keep what is of use of uploaded files and return its reference; None, and why, if nothing."""
     try:
         return uploads.take(files)
-    except PosvizError as error:
-        sentence = f"{error} Still showing {current().ref}."
+    except (PosvizError, MemoryError) as error:
+        said = str(error) or "The upload does not fit into the memory of this server."
+        sentence = f"{said} Still showing {current().ref}."
         st.session_state[_REFUSED] = Refused(st.session_state[_ASKED], sentence)
         return None
+
+
+def _about(ref: str, sentence: str) -> str:
+    """The sentence under what was asked for, unless it begins with that or names it."""
+    rest = ref.partition(":")[2] or ref
+    path = PurePath(rest.partition("@")[0])
+    begins = sentence.startswith(tuple(filter(None, (rest, path.name, path.stem))))
+    return sentence if begins or ref in sentence else f"{ref}: {sentence}"
 
 
 def _read(ref: str, parameter: str | None) -> Read:
     if ref.startswith(uploads.PREFIX):
         return uploads.opened(ref, parameter)
     access = visitor_access()
-    return _read_shared(ref, parameter, _stamp(ref, access), access.token, access)
+    try:
+        return _read_shared(ref, parameter, _stamp(ref, access), access.token, access)
+    except MemoryError as err:
+        raise SourceError(
+            f"{ref} does not fit into the memory of this server. Open a smaller table."
+        ) from err
 
 
 @st.cache_resource(max_entries=24, ttl=REFRESH_SECONDS, show_spinner=False)
@@ -165,15 +180,26 @@ def _read_shared(
 
 def _stamp(ref: str, access: Access) -> str:
     """A text that changes when a local file or folder does; empty for everything else."""
-    if ref.startswith("run:"):
-        path = runs_folder() / ref.removeprefix("run:").partition("@")[0] / SNAPSHOTS
-    elif access.local_paths:
-        path = Path(ref).expanduser()
-    else:
-        return ""
+    kind, _, name = ref.partition(":")
     try:
-        files = sorted(path.iterdir()) if path.is_dir() else [path]
+        if kind == "run":
+            path = runs_folder() / PurePath(name.partition("@")[0]).name / SNAPSHOTS
+        else:
+            path = access.local_path(ref)
+        files = sorted(islice(_files(path), _STAMPED))
         stats = [(file.name, file.stat()) for file in files]
-    except (OSError, ValueError):
+    except (PosvizError, OSError, ValueError):
         return ""
     return ";".join(f"{name} {stat.st_size} {stat.st_mtime_ns}" for name, stat in stats)
+
+
+def _files(path: Path) -> Iterator[Path]:
+    """A file and the config beside it, or the files of a folder and of the folders in it."""
+    if not path.is_dir():
+        yield path
+        config = path.with_name("config.json")
+        if config.is_file():
+            yield config
+        return
+    for found in path.iterdir():
+        yield from found.iterdir() if found.is_dir() and not found.name.startswith(".") else [found]

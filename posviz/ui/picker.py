@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -11,6 +12,9 @@ from posviz.ui import hub, opened, results, uploads
 from posviz.ui.format import count, listed, literal
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+    from typing import IO
+
     from posviz.ui.opened import Opened
 
 TABLE, PARAMETER, WITHOUT, EXPERT = "table", "parameter", "without", "expert"
@@ -113,10 +117,22 @@ def _take_upload() -> None:
     files = session.get(f"upload-{session['_upload_turn']}") or []
     if not files:
         return
-    ref = opened.take_upload({file.name: file for file in files})
+    named: dict[str, IO[bytes]] = {}
+    for file in files:
+        named[_free(file.name, named)] = file
+    ref = opened.take_upload(named)
     session["_upload_turn"] += 1  # a fresh uploader: the server lets go of the files
     if ref is not None:
         session[TABLE] = ref
+
+
+def _free(name: str, taken: Container[str]) -> str:
+    """The name, or one like it where another file of this upload already has it."""
+    path, number = PurePath(name), 1
+    while name in taken:
+        number += 1
+        name = f"{path.stem} ({number}){path.suffix}"
+    return name
 
 
 def open_by_hand(key: str = "by_hand") -> None:

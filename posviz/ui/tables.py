@@ -193,6 +193,6 @@ def markdown_table(
     """
     numeric = range(1, len(head)) if right is None else right
     rule = ["---:" if column in numeric else "---" for column in range(len(head))]
-    cells = [[literal(cell) for cell in line] for line in (head, *rows)]
+    cells = [[literal(cell.replace("\n", " ")) for cell in line] for line in (head, *rows)]
     lines = [cells[0], rule, *cells[1:]]
     st.markdown("\n".join(f"| {' | '.join(line)} |" for line in lines))

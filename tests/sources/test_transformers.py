@@ -64,7 +64,10 @@ def built(model_type: str):
         mapping = getattr(modeling_auto, name, None)
         if mapping is None or config_class not in mapping:
             continue
-        classes = mapping[config_class]
+        try:
+            classes = mapping[config_class]
+        except ValueError:  # a class that this release names and does not have
+            continue
         model_class = classes[0] if isinstance(classes, (tuple, list)) else classes
         for shorten in (True, False):
             try:
@@ -131,8 +134,9 @@ def test_every_table_of_a_built_model_is_found_and_nothing_else(model_type):
 def test_recall_and_precision_over_every_model_type_that_builds():
     found = [counts for name in transformers.CONFIG_MAPPING if (counts := judged(name)) is not None]
     right, missed, wrong = (sum(column) for column in zip(*found, strict=True))
-    assert len(found) > 550
-    assert missed == 0
+    figures = f"{len(found)} model types: {right} tables right, {missed} missed, {wrong} wrong"
+    assert len(found) > 550, figures
+    assert missed == 0, figures
     assert right / (right + wrong) >= 0.997
 
 

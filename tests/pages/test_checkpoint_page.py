@@ -1,0 +1,207 @@
+"""The Checkpoint page and the picker: what a person may open, upload or mistype."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save, save_file
+from streamlit.testing.v1 import AppTest
+
+PROJECT = Path(__file__).resolve().parents[2]
+ROWS = np.random.default_rng(0).normal(size=(64, 8)).astype(np.float32)
+BYTES = "application/octet-stream"
+
+
+def run(**query: str) -> AppTest:
+    """The Checkpoint page, as its address with this query would open it."""
+    app = AppTest.from_file(str(PROJECT / "app.py"), default_timeout=90)
+    for name, value in query.items():
+        app.query_params[name] = value
+    app.run()
+    return app.switch_page("pages/checkpoint.py").run()
+
+
+def upload(app: AppTest, *files: tuple[str, bytes]) -> AppTest:
+    """What a visitor drops on the uploader, all at once."""
+    uploader = app.file_uploader[0]
+    for name, content in files:
+        uploader.upload(name, content, BYTES)
+    uploader.run()
+    assert not app.exception
+    return app
+
+
+def said(app: AppTest) -> str:
+    parts = (*app.markdown, *app.caption, *app.warning, *app.error, *app.title)
+    return "\n".join(str(part.value) for part in parts).replace("\\", "")
+
+
+def npy(rows: np.ndarray) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, rows)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    "ref",
+    ["~nobody_here/x", "/proc", "/dev/zero", "run:/etc", "run:../..", "hub:", "hub:a/b/c",
+     "demo:..", "random:1x", "x" * 5000, "a\tb", "upload:gone.npy", "sinusoidal:0x4",
+     "\u202eevil"],
+)  # fmt: skip
+def test_whatever_is_typed_is_one_sentence_and_the_page_goes_on(ref: str) -> None:
+    app = run(table=ref)
+    assert not app.exception
+    assert len(app.error) == 1
+    assert app.error[0].value.replace("\\", "").endswith("Still showing demo:gpt-mini.")
+
+
+def test_a_refusal_names_the_file_once(tmp_path: Path) -> None:
+    bad = ROWS.copy()
+    bad[3] = np.nan
+    np.save(tmp_path / "nan.npy", bad)
+    (tmp_path / "cut.safetensors").write_bytes(save({"wpe": ROWS})[:-8])
+    save_file({"fc.weight": ROWS}, tmp_path / "none.safetensors")
+    for name in ("nan.npy", "cut.safetensors", "none.safetensors"):
+        sentence = run(table=str(tmp_path / name)).error[0].value.replace("\\", "")
+        assert sentence.count(name.partition(".")[0]) == 1, sentence
+
+
+def test_every_tensor_is_listed_and_the_filter_finds_some(tmp_path: Path) -> None:
+    tensors = {f"h.{i}.mlp.weight": ROWS for i in range(230)} | {"wpe.weight": ROWS}
+    save_file(tensors, tmp_path / "many.safetensors")
+    app = run(table=str(tmp_path / "many.safetensors"))
+    assert "200 of 231 shown" in said(app)
+    app.text_input(key="tensor").set_value("mlp 229").run()
+    assert "h.229.mlp.weight" in said(app)
+    assert "h.228.mlp.weight" not in said(app)
+    app.text_input(key="tensor").set_value("nothing like it").run()
+    assert "No name holds" in said(app)
+
+
+def test_settings_of_any_depth_and_kind_are_shown_or_passed_over(tmp_path: Path) -> None:
+    save_file({"wpe.weight": ROWS}, tmp_path / "model.safetensors")
+    deep = "{" * 0 + '{"a":' * 900 + "1" + "}" * 900
+    odd = {
+        "model_type": "gpt2",
+        "n_positions": 10**4000,
+        "architectures": ["\udfff\x1b[2J", "x" * 100_000],
+        "rope_scaling": None,
+    }
+    for text in (deep, json.dumps(odd)):
+        (tmp_path / "config.json").write_text(text)
+        app = run(table=str(tmp_path / "model.safetensors"), expert="true")
+        assert not app.exception
+        assert not app.error
+        assert len(said(app)) < 20_000
+
+
+def test_one_table_and_one_tensor_are_counted_as_one(tmp_path: Path) -> None:
+    np.save(tmp_path / "one.npy", ROWS)
+    text = said(run(table=str(tmp_path / "one.npy")))
+    assert "among 1 tensor\n" in text + "\n"
+    assert "position table found" in text
+
+
+def test_what_was_read_is_never_more_than_there_is(tmp_path: Path) -> None:
+    save_file({"wpe.weight": ROWS[:2]}, tmp_path / "model.safetensors")
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "gpt2", "n_positions": 2}))
+    whole = sum(path.stat().st_size for path in tmp_path.iterdir())
+    assert f"of {whole} bytes" in said(run(table=str(tmp_path / "model.safetensors")))
+
+
+@pytest.mark.parametrize("name", ["MODEL.SAFETENSORS", "model.Safetensors"])
+def test_u03_upper_case_endings_are_taken(name: str) -> None:
+    app = upload(run(), (name, save({"wpe.weight": ROWS})))
+    assert not app.error
+    assert f"upload:{name}" in said(app)
+
+
+def test_u03_upper_case_endings_of_pytorch_are_taken() -> None:
+    torch = pytest.importorskip("torch")
+    stream = io.BytesIO()
+    torch.save({"wpe.weight": torch.from_numpy(ROWS)}, stream)
+    for name in ("model.BIN", "Model.Pt"):
+        app = upload(run(), (name, stream.getvalue()))
+        assert not app.error
+        assert f"upload:{name}" in said(app)
+
+
+def test_a_config_alone_says_what_is_missing() -> None:
+    app = upload(run(), ("config.json", b'{"model_type": "llama"}'))
+    assert app.error[0].value.replace("\\", "") == (
+        "config.json says how a model is set up and holds no numbers of its own. Add the weights: "
+        "model.safetensors, pytorch_model.bin or another checkpoint file. Still showing "
+        "demo:gpt-mini."
+    )
+
+
+def test_two_models_at_once_say_which_is_open() -> None:
+    app = upload(run(), ("a.safetensors", save({"wpe.weight": ROWS})), ("b.npy", npy(ROWS[:9])))
+    assert "a.safetensors is open. Uploaded with it and not open: b.npy." in said(app)
+    again = upload(run(), ("a.npy", npy(ROWS)), ("a.npy", npy(ROWS[:9])))
+    assert "not open: a.npy." in said(again)
+    assert "a (2).npy is open." in said(again)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("model.pt", b"\x80\x04cos\nsystem\nX\x04\x00\x00\x00true\x85R.", "a bare Python pickle"),
+        ("model.safetensors", b"version https://git-lfs.github.com/spec/v1\nsize 5\n", "Git LFS"),
+        ("t.csv", b"1,2\n3,word\n", "line 2, column 2"),
+        ("t.csv", b"1,2\n3,1e300\n", "larger than float32 holds"),
+        ("lora.safetensors", save({"h.0.lora_A.weight": ROWS}), "holds an adapter"),
+    ],
+)
+def test_uploads_that_are_no_checkpoints_are_explained(
+    name: str, content: bytes, words: str
+) -> None:
+    app = upload(run(), (name, content))
+    assert words in app.error[0].value.replace("\\", "")
+    assert said(app)
+
+
+def test_paths_are_kept_to_the_folder_of_the_operator(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("open", "closed"):
+        (tmp_path / folder).mkdir()
+        np.save(tmp_path / folder / "t.npy", ROWS)
+    monkeypatch.setenv("POSVIZ_LOCAL_PATHS", str(tmp_path / "open"))
+    assert not run(table="t.npy").error
+    for ref in ("../closed/t.npy", str(tmp_path / "closed" / "t.npy")):
+        assert "lies outside" in run(table=ref).error[0].value
+    monkeypatch.setenv("POSVIZ_LOCAL_PATHS", "off")
+    assert "cannot be opened here" in run(table=str(tmp_path / "open" / "t.npy")).error[0].value
+
+
+def test_a_file_that_changes_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the operator's folder too, whose paths do not start where the server was started."""
+    monkeypatch.setenv("POSVIZ_LOCAL_PATHS", str(tmp_path))
+    np.save(tmp_path / "t.npy", ROWS)
+    app = run(table="t.npy")
+    np.save(tmp_path / "t.npy", ROWS[:32])
+    app.run()
+    assert "32 positions × 8" in said(app)
+
+
+def test_memory_that_does_not_suffice_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    from posviz import sources
+
+    real = sources.open
+
+    def exhausted(ref: str, **rights: object) -> object:
+        if ref == "random:9x9":
+            raise MemoryError
+        return real(ref, **rights)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(sources, "open", exhausted)
+    app = AppTest.from_file(str(PROJECT / "app.py"), default_timeout=90)
+    app.query_params["table"] = "random:9x9"
+    app.run()
+    assert not app.exception
+    assert "random:9x9 does not fit into the memory" in app.error[0].value.replace("\\", "")
