@@ -100,6 +100,10 @@ class TrainConfig:
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any]) -> TrainConfig:
         """Settings as a run folder keeps them; names this version does not know are refused."""
+        if cls is TrainConfig and "source" in settings:
+            from posviz.training.finetune import FineTuneConfig
+
+            return FineTuneConfig.from_dict(settings)
         known = {field.name for field in fields(cls)}
         unknown = sorted(set(settings) - known)
         if unknown:

@@ -13,8 +13,8 @@ from safetensors.torch import save
 from posviz.errors import TrainingError
 from posviz.runfolder import CONFIG, METRICS, MODEL, SNAPSHOTS, VOCABULARY
 from posviz.training.config import TrainConfig, default_config
+from posviz.training.finetuner import trainer_of
 from posviz.training.huggingface import to_config, to_tensors
-from posviz.training.loop import Trainer
 from posviz.training.metrics import snapshot_metrics
 from posviz.training.recording import Recording, json_bytes, write_whole
 from posviz.training.runs import open_run
@@ -25,7 +25,7 @@ from posviz.training.tasks import TASKS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from posviz.training.loop import Snapshot
+    from posviz.training.loop import Snapshot, Trainer
 
 _SETTLE = 5  # steps before the speed is worth telling
 
@@ -145,7 +145,7 @@ def train(
         _check_same(config, _resumable(folder))
     else:
         _check_free(folder)
-    trainer = Trainer(config)
+    trainer = trainer_of(config)
     _make(folder)
     digest = trainer.data.text_sha256
     recording = Recording(folder, header={"format": "pt"})

@@ -116,10 +116,16 @@ class Trainer:
         The task cannot be made ready, for example from too short a text.
     """
 
-    def __init__(self, config: TrainConfig) -> None:
+    def __init__(
+        self,
+        config: TrainConfig,
+        *,
+        data: Data | None = None,
+        model: GPT | BERT | None = None,
+    ) -> None:
         self.config = config
-        self.data = TASKS[config.task].prepare(config)
-        self.model = build_model(config, len(self.data.vocabulary))
+        self.data = data or TASKS[config.task].prepare(config)
+        self.model = model or build_model(config, len(self.data.vocabulary))
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.model.to(self.device)
         self.generator = torch.Generator().manual_seed(config.seed)
