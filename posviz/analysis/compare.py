@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from posviz.analysis.decomposition import Decomposition, decompose
 from posviz.analysis.measures import Measures, Scalars, measure, nested
 from posviz.analysis.pairs import unit_rows
+from posviz.analysis.waves import Helix, helix
 from posviz.errors import TableError
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ class Comparison:
         Of the nulls.
     first, second : Measures
         The numbers of each table's compared rows.
+    helix_first, helix_second : Helix
+        How each curve turns, on its own first two components.
     curve_first, curve_second : arrays of shape (rows_compared, at most 3)
         Both on the first table's principal axes, centred, the second rotated and scaled onto the
         first.
@@ -72,6 +75,8 @@ class Comparison:
     seed: int
     first: Measures
     second: Measures
+    helix_first: Helix
+    helix_second: Helix
     curve_first: Float64
     curve_second: Float64
 
@@ -161,6 +166,8 @@ def compare(
         seed=seed,
         first=measure(weights, singular_values=first.singular_values),
         second=measure(others, singular_values=second.singular_values),
+        helix_first=helix(first),
+        helix_second=helix(second),
         curve_first=alignment.reference[:, :CURVE],
         curve_second=alignment.aligned[:, :CURVE],
     )

@@ -259,6 +259,11 @@ def offset_profile(weights: Array, metric: str = "cosine") -> OffsetProfile:
         sums = sums_by_fourier(rows)
     else:
         sums = sums_by_blocks(rows, chosen.compare)
+    return profile_of(sums)
+
+
+def profile_of(sums: PairSums) -> OffsetProfile:
+    """Mean and spread at every offset, from sums that have been taken already."""
     mean = sums.totals / sums.counts
     if sums.squares is None:
         return OffsetProfile(mean, None)

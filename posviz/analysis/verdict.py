@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from posviz.wording import count, counted, listed, percent, significant
+from posviz.wording import count, counted, decimal, listed, percent, significant
 
 if TYPE_CHECKING:
     from posviz.analysis.summary import Analysis
@@ -158,7 +158,7 @@ def _neighbours(analysis: Analysis) -> Sentence:
     own = analysis.cosine_centred.adjacent_mean
     shuffled = analysis.nulls["shuffled"].scalars["cosine_centred.adjacent_mean"]
     numbers = (
-        f"mean centred cosine {significant(own)}, against {significant(shuffled)} for the same "
+        f"mean centred cosine {decimal(own)}, against {decimal(shuffled)} for the same "
         "rows in shuffled order"
     )
     if not _has_alike_neighbours(analysis):

@@ -378,7 +378,7 @@ def with_room(extent: tuple[float, float]) -> list[float]:
 
 def _hover(names: tuple[str, ...]) -> str:
     scores = "".join(f"<br>{n}: %{{{a}:.3f}}" for n, a in zip(names, "xyz", strict=False))
-    return f"<b>position %{{customdata}}</b>{scores}<extra></extra>"
+    return f"<b>position %{{customdata:,}}</b>{scores}<extra></extra>"
 
 
 def _alt(data: _Drawn, name: str, behind: Behind | None) -> str:

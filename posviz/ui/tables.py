@@ -131,7 +131,10 @@ def comparison(of: Comparison) -> None:
 def side_by_side(of: Comparison, names: tuple[str, str]) -> None:
     """Every number of both tables, over the positions compared."""
     a, b = of.a, of.b
-    markdown_table(("", *names), [(_label(key), _value(a[key]), _value(b[key])) for key in a])
+    turns = (vars(of.helix_first), vars(of.helix_second))
+    shown = [(key, a[key], b[key]) for key in a]
+    shown += [(f"helix.{key}", *(one[key] for one in turns)) for key in turns[0] if key != "phase"]
+    markdown_table(("", *names), [(_label(key), _value(x), _value(y)) for key, x, y in shown])
 
 
 def order(of: Order) -> None:

@@ -9,6 +9,7 @@ from posviz.analysis.compare import align, cka, compare, cosine_agreement, princ
 from posviz.analysis.decomposition import decompose
 from posviz.analysis.references import random_normal, sinusoidal
 from posviz.analysis.similarity import similarity
+from posviz.analysis.summary import analyze
 from posviz.errors import TableError
 from posviz.table import PositionTable, Provenance
 
@@ -171,3 +172,11 @@ def test_the_second_curve_is_laid_over_the_first() -> None:
     scores = decompose(weights.astype(np.float32)).scores(3)
     np.testing.assert_allclose(found.curve_first, scores, atol=1e-5)
     np.testing.assert_allclose(found.curve_second, scores, atol=1e-4)
+
+
+def test_a_comparison_and_an_analysis_tell_the_same_numbers(helix_weights: np.ndarray) -> None:
+    table = PositionTable(helix_weights[:200, :64], "made", Provenance("file", "made"))
+    alone, beside = analyze(table), compare(table, table)
+    assert beside.a == beside.b == pytest.approx(alone.scalars(), abs=1e-6)
+    assert beside.helix_first.turns == pytest.approx(alone.helix.turns, abs=1e-6)
+    np.testing.assert_allclose(beside.first.cosine.by_offset, alone.cosine.by_offset, atol=1e-6)
