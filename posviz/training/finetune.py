@@ -105,6 +105,12 @@ def fine_tune_config(
     return FineTuneConfig(**{**begun, **given, **shape, "steps": STEPS if steps is None else steps})
 
 
+def run_name(config: FineTuneConfig) -> str:
+    """What a fine-tuning's run is called, but for its number: the model and the new length."""
+    stem = "".join(c if c.isalnum() or c in "-_" else "-" for c in config.source.split(":")[-1])
+    return f"{stem.strip('-_')[:40] or 'model'}-{config.n_positions}"
+
+
 def source_folder(source: str) -> Path:
     """The folder of the model that a fine-tuning begins with.
 

@@ -44,6 +44,10 @@ class Run:
         One for each snapshot, in the order of steps, with ``step`` and ``loss``.
     file : str
         Name of the file that holds the snapshots.
+    device : str or None
+        What it was trained on, where that is known; always in float32.
+    recorded_from : str or None
+        The tensor of somebody's own model that was recorded.
     """
 
     name: str
@@ -52,6 +56,8 @@ class Run:
     text_sha256: str | None
     metrics: tuple[dict[str, Any], ...]
     file: str = SNAPSHOTS
+    device: str | None = None
+    recorded_from: str | None = None
 
     @property
     def steps(self) -> tuple[int, ...]:
@@ -170,13 +176,12 @@ def open_run(name: str | Path) -> Run:
             f"There is no run {name}. The newest in {home}: {known}. Name one, or train one."
         )
     metrics, own = _metrics(folder), _own_config(folder)
-    if metrics is None and own is None:
+    if metrics is None and "training" not in own:
         raise TrainingError(
             f"{folder} is not a training run: it holds neither {METRICS} nor the training "
             f"settings in {CONFIG}. Name a folder that posviz train made."
         )
     inside = folder.resolve().parent == home.resolve()
-    own = own or {}
     return Run(
         name=folder.name if inside else str(folder),
         folder=folder,
@@ -184,6 +189,8 @@ def open_run(name: str | Path) -> Run:
         text_sha256=own.get("text_sha256"),
         metrics=metrics or (),
         file=_snapshot_file(folder),
+        device=own.get("device"),
+        recorded_from=own.get("recorded", {}).get("parameter"),
     )
 
 
@@ -206,13 +213,16 @@ def _snapshot_file(folder: Path) -> str:
     return HISTORY if (folder / HISTORY).is_file() else SNAPSHOTS
 
 
-def _own_config(folder: Path) -> dict[str, Any] | None:
-    """Our part of ``config.json``, or None where there is none."""
+def _own_config(folder: Path) -> dict[str, Any]:
+    """Our part of ``config.json``; empty where there is none."""
     try:
         own = json.loads((folder / CONFIG).read_bytes())["posviz"]
     except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return own if isinstance(own, dict) and isinstance(own.get("training"), dict) else None
+        return {}
+    if not isinstance(own, dict):
+        return {}
+    parts = ("training", "recorded")
+    return {key: part for key, part in own.items() if key not in parts or isinstance(part, dict)}
 
 
 def _metrics(folder: Path) -> tuple[dict[str, Any], ...] | None:

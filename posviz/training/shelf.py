@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from posviz.errors import TrainingError
-from posviz.runfolder import CONFIG, METRICS, MODEL, NAME, SNAPSHOTS, VOCABULARY, runs_folder
+from posviz.runfolder import CONFIG, JOB, METRICS, MODEL, NAME, SNAPSHOTS, VOCABULARY, runs_folder
 from posviz.training.recording import json_bytes, write_whole
 
 if TYPE_CHECKING:
@@ -43,8 +43,10 @@ def new_run_folder(stem: str, *, first: int = 1) -> Path:
 
 def discard_empty(folder: Path) -> None:
     """Remove the folder of a run that was refused before it wrote anything."""
-    with suppress(OSError):  # it holds something, which stays
-        folder.rmdir()
+    with suppress(OSError):
+        if {path.name for path in folder.iterdir()} <= {JOB}:  # what holds more stays
+            (folder / JOB).unlink(missing_ok=True)
+            folder.rmdir()
 
 
 def rename_run(run: Run, name: str) -> None:

@@ -18,6 +18,7 @@ from posviz.errors import TrainingError
 from posviz.figures.curve import curve_3d
 from posviz.figures.heatmap import heatmap
 from posviz.figures.steps import over_steps
+from posviz.runfolder import JOB
 from posviz.training.config import TrainConfig, default_config
 from posviz.training.jobs import Jobs
 from posviz.training.recording import write_whole
@@ -44,6 +45,7 @@ WATCHED = "film"  # the menu of runs to watch
 BESIDE = "beside"  # the menu of runs to watch at the same time
 _JOB = "job"  # in the address, so that a refresh finds its run again
 _VISITOR, _MINE, _LIVE, _REFUSED = "_visitor", "_my_runs", "_live_curve", "_refused_run"
+_TOLD = "_told"
 _SHOWN = "_shown_job"  # the last job whose end was taken notice of
 
 
@@ -82,9 +84,29 @@ def current() -> Job | None:
         if job.alive and context is not None:
             _sessions()[visitor] = context.session_id
         st.query_params[_JOB] = job.id
-    elif asked:  # of a server that has ended since
+    elif asked:
         del st.query_params[_JOB]
+        _find_again(asked)
     return job
+
+
+def _find_again(job_id: str) -> None:
+    """Take up the run of a job that this server does not know: it was started anew since."""
+    for run in list_runs():
+        try:
+            mine = (run.folder / JOB).read_text() == job_id
+        except (OSError, ValueError):
+            continue
+        if mine and run.steps:
+            _remember(run.name)
+            st.session_state[WATCHED] = f"run:{run.name}"
+            if not run.finished:
+                steps = run.settings.get("steps", 0)
+                tell(
+                    f"The server was started anew while {run.name} was trained. All is kept up to "
+                    f"step {run.steps[-1]:,} of {steps:,}; Go on takes it up."
+                )
+            return
 
 
 def busy() -> bool:
@@ -133,6 +155,12 @@ def _start(config: TrainConfig, folder: Path, *, resume: bool) -> None:
     if job.out != folder:  # another tab of this visitor was quicker
         discard_empty(folder)
     _remember(job.out.name)
+    write_whole(job.out / JOB, job.id.encode())
+
+
+def tell(sentence: str) -> None:
+    """Say on the page, in the run to come, what has happened."""
+    st.session_state[_TOLD] = sentence
 
 
 def refuse(sentence: str) -> None:
@@ -149,6 +177,8 @@ def refusal() -> None:
         discard_empty(job.out)
     if sentence:
         st.error(literal(sentence), icon=":material/error:")
+    if told := st.session_state.pop(_TOLD, None):
+        st.info(literal(told), icon=":material/info:")
 
 
 def just_ended() -> str | None:

@@ -102,6 +102,8 @@ def provenance(reel: Reel, other: Reel | None, found: Opened, *, at: int | None)
         facts += [
             shown.ref if at is None else f"{shown.ref}, step {shown.run.steps[shown.at(at)]:,}",
             f"{len(shown.tables)} snapshots",
+            f"recorded from {shown.run.recorded_from}" if shown.run.recorded_from else "",
+            f"trained in float32 on the {shown.run.device.upper()}" if shown.run.device else "",
         ]
     facts += [
         "each in its own three principal components, turned onto the last, never scaled",

@@ -334,3 +334,26 @@ def test_a_recorded_run_says_that_there_is_no_model_to_run(home: Path) -> None:
     assert not app.exception
     (info,) = [one.value for one in app.info]
     assert "recorded from somebody's own script" in info
+
+
+def test_a_server_that_was_killed_is_told_and_the_run_goes_on(
+    home: Path, registry: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = visit(task="Copy from k back", size="Small")
+    app.number_input(key="steps-copy").set_value(20_000).run()
+    app.button(key="train").click().run()
+    (job,) = registry._jobs.values()
+    until(app, lambda: job.progress.get("step", 0) > 10)
+    registry.close()  # and a new server knows nothing of it
+    lab.jobs.clear()
+    monkeypatch.setenv("POSVIZ_LOCAL_PATHS", "off")  # nor that the run is this visitor's
+    stranger = visit(job="0" * 32)
+    assert "copy-1" not in said(stranger)
+    again = visit(job=job.id)
+    assert not again.exception
+    (info,) = again.info
+    assert "The server was started anew while copy-1 was trained." in info.value.replace("\\", "")
+    assert again.selectbox(key="film").value == "run:copy-1"
+    again.button(key="go-on").click().run()
+    assert not again.exception
+    assert lab.jobs().trains(home / "copy-1")

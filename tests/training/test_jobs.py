@@ -9,14 +9,17 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from posviz.errors import TrainingError
 from posviz.training.config import default_config
-from posviz.training.job import Job
 from posviz.training.jobs import Jobs
 from posviz.training.runs import open_run
+
+if TYPE_CHECKING:
+    from posviz.training.job import Job
 
 SMALL = default_config("copy", steps=40, n_positions=16, d_model=16, batch_size=4)
 LONG = default_config("copy", steps=10**6, n_positions=16, d_model=16, batch_size=4)
