@@ -15,7 +15,9 @@ from posviz.errors import SettingError
 if TYPE_CHECKING:
     import argparse
 
+    from posviz.training.config import TrainConfig
     from posviz.training.engine import Progress
+    from posviz.training.finetune import FineTuneConfig
 
 _SETTINGS: dict[str, tuple[type, str, str]] = {  # option: type, placeholder, help
     "steps": (int, "N", "optimiser steps in all (default: those of the task's own run)"),
@@ -31,6 +33,21 @@ _SETTINGS: dict[str, tuple[type, str, str]] = {  # option: type, placeholder, he
     "lag": (int, "K", "how many places back copy looks"),
     "text": (str, "FILE", "a text in UTF-8 for the character tasks (default: Python's own docs)"),
 }
+
+
+_FINE_TUNING = ("steps", "seed", "learning_rate", "weight_decay", "mask")  # what may be chosen
+
+
+def _methods() -> Collection[str]:
+    from posviz.interpolation import METHODS
+
+    return METHODS
+
+
+def _moving() -> Collection[str]:
+    from posviz.training.finetune import MOVING
+
+    return MOVING
 
 
 def _tasks() -> Collection[str]:
@@ -61,6 +78,26 @@ def _configure(options: argparse.ArgumentParser) -> None:
         help="what fills the position table: %(choices)s (default learned)",
     )
     options.add_argument(
+        "--from",
+        dest="source",
+        metavar="REF",
+        help="fine-tune the table of a trained model, demo:NAME or run:NAME, at another length",
+    )
+    options.add_argument("--length", metavar="N", type=int, help="with --from: positions")
+    options.add_argument(
+        "--method",
+        metavar="M",
+        choices=LazyKeys(_methods),
+        help="with --from: how new rows are made before they learn: %(choices)s (default linear)",
+    )
+    options.add_argument(
+        "--only",
+        dest="moving",
+        metavar="ROWS",
+        choices=LazyKeys(_moving),
+        help="with --from: which rows may move: %(choices)s (default new)",
+    )
+    options.add_argument(
         "--resume", action="store_true", help="go on with the run in DIR, to N steps in all"
     )
     options.add_argument(
@@ -81,10 +118,15 @@ def _run(options: argparse.Namespace) -> Answer:
     if options.resume and options.out is None:
         raise SettingError("--resume goes on with the run in a folder; name it with -o DIR.")
     torch.set_num_threads(1)  # the same bits on every machine; a small model gains nothing by more
-    given = {name.replace("-", "_"): None for name in ("task", "table", *_SETTINGS)}
-    given = {name: getattr(options, name) for name in given}
-    config = configure(options.out or "", resume=options.resume, **given)
-    out = options.out or new_run_folder(config.task)
+    names = ["task", "table", *(name.replace("-", "_") for name in _SETTINGS)]
+    given = {name: getattr(options, name) for name in names}
+    if options.source is not None:
+        config: TrainConfig = _fine_tuning(options, given)
+    elif options.length is not None or options.method or options.moving:
+        raise SettingError("--length, --method and --only belong to --from REF; give that too.")
+    else:
+        config = configure(options.out or "", resume=options.resume, **given)
+    out = options.out or new_run_folder(_stem(config))
     try:
         with _stoppable() as stop:
             for now in train(config, out, resume=options.resume, stop=stop):
@@ -97,6 +139,31 @@ def _run(options: argparse.Namespace) -> Answer:
         raise KeyboardInterrupt
     told = summary(now, out)
     return Answer(told, _text(told))
+
+
+def _fine_tuning(options: argparse.Namespace, given: dict[str, Any]) -> FineTuneConfig:
+    """The run that ``--from`` asks for."""
+    from posviz.training.finetune import fine_tune_config
+
+    fixed = [name for name, value in given.items() if value is not None]
+    fixed = [f"--{name.replace('_', '-')}" for name in fixed if name not in _FINE_TUNING]
+    if fixed or options.resume:
+        raise SettingError(
+            f"--from goes on with a trained model, whose task and sizes stay; leave out "
+            f"{', '.join(fixed) or '--resume'}."
+        )
+    if options.length is None:
+        raise SettingError("--from needs --length N, the positions of the new table.")
+    chosen = {name: given[name] for name in _FINE_TUNING}
+    return fine_tune_config(
+        options.source, options.length, method=options.method, moving=options.moving, **chosen
+    )
+
+
+def _stem(config: TrainConfig) -> str:
+    from posviz.training.finetune import FineTuneConfig, run_name
+
+    return run_name(config) if isinstance(config, FineTuneConfig) else config.task
 
 
 @contextmanager
