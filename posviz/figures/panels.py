@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _GAP = 1  # empty columns between two maps
-_NAMES = 2  # empty rows above, for the names
+_NAMES = 0.18  # room above a map for its name, which may have two lines, as a share of the map
 
 
 def panels(
@@ -33,7 +33,8 @@ def panels(
     Parameters
     ----------
     maps : mapping of name to array of shape (n_tokens, n_tokens)
-        Entry (i, j): token i asks, token j answers. Not finite: left unpainted.
+        Entry (i, j): token i asks, token j answers. Not finite: left unpainted. A name may have
+        two lines.
     words : sequence of n_tokens str
     label : str
         What the values are.
@@ -45,11 +46,12 @@ def panels(
     count = len(words)
     across = min(across, len(maps))
     down = -(-len(maps) // across)
-    size, high = count + _GAP, count + _NAMES
+    names = max(2, round(_NAMES * count))
+    size, high = count + _GAP, count + names
     cells = np.full((down * high, across * size - _GAP), np.nan)
     for place, values in enumerate(maps.values()):
         row, col = divmod(place, across)
-        top, left = row * high + _NAMES, col * size
+        top, left = row * high + names, col * size
         cells[top : top + count, left : left + count] = values
     finite = np.abs(cells[np.isfinite(cells)])
     limit = float(np.percentile(finite, 99.5)) if finite.size else 1.0
@@ -62,7 +64,7 @@ def panels(
         n_cols=cells.shape[1],
         palette="diverging",
         hover="{row} asks {col}\n" + label + " ≈ {value}",
-        row_names=("", "", *words) * down,
+        row_names=(*[""] * names, *words) * down,
         col_names=tuple([*words, ""] * across)[:-1],
     )
     named = count <= WORDS
@@ -77,10 +79,7 @@ def panels(
         yaxis={
             "range": [cells.shape[0] - 0.5, -0.5],
             "showgrid": False,
-            "scaleanchor": "x",
-            "constrain": "domain",
-            "constraintoward": "top",
-            "tickvals": [r * high + _NAMES + t for r in range(down) for t in range(count)],
+            "tickvals": [r * high + names + t for r in range(down) for t in range(count)],
             "ticktext": [shown(word) for word in words] * down,
             "showticklabels": named,
             "tickfont": {"color": LIGHT.ink_soft, "size": 11},
@@ -90,13 +89,14 @@ def panels(
     for place, title in enumerate(maps):
         row, col = divmod(place, across)
         figure.add_annotation(
-            x=col * size - 0.5, y=row * high + _NAMES - 0.5, xanchor="left", yanchor="bottom",
-            text=escape(title, quote=False), font={"color": LIGHT.ink, "size": SMALL_SIZE},
+            x=col * size - 0.5, y=row * high + names - 0.5, xanchor="left", yanchor="bottom",
+            text=escape(title, quote=False).replace("\n", "<br>"), align="left",
+            font={"color": LIGHT.ink, "size": SMALL_SIZE},
         )  # fmt: skip
     ends = (f"{label} −{limit:.2g}", f"{limit:.2g}")
     add_colour_bar(figure, PALETTES["diverging"], (-limit, limit), ends)
     alt = (
         f"Maps of {label} between the {count} tokens of {name}, who asks by who answers: "
-        f"{', '.join(maps)}. Values reach ±{limit:.2g}."
+        f"{', '.join(maps).replace(chr(10), ' ')}. Values reach ±{limit:.2g}."
     )
     return Picture(figure, alt, raster)

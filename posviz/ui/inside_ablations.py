@@ -188,15 +188,16 @@ def _measure(of: Inside) -> Measured:
         read, wanted = usual_sequences(model, count=many), usual(model)
     losses: list[Ablated] = []
     drifts: list[Drifted] = []
-    bar = st.progress(0.0, text="Reading with each table … A click anywhere else ends it.")
+    told = "Reading with each table … A click anywhere else ends it."
+    bar = st.progress(0.0, text=told)
     if model.objective == "encoder":
         for drifted in ablate_vectors(model, read, wanted):
             drifts.append(drifted)
-            bar.progress(len(drifts) / len(wanted))
+            bar.progress(len(drifts) / len(wanted), text=told)
     else:
         for ablated in ablate(model, read, wanted):
             losses.append(ablated)
-            bar.progress(len(losses) / (len(wanted) + 1))
+            bar.progress(len(losses) / (len(wanted) + 1), text=told)
     bar.empty()
     while len(kept) >= MODELS:
         kept.pop(next(iter(kept)))

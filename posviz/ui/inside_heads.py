@@ -89,7 +89,10 @@ def _limits(of: Inside, layer: int, shown: str) -> list[str]:
     """What the numbers leave out, for the line under the figure."""
     said = ["position alone: token and segment rows are zero, biases stay"]
     if shown == "score":
-        said = ["each row about its mean, which is all the softmax sees"]
+        said = [
+            "who asks → who answers",
+            "each row about its mean, which is all the softmax sees",
+        ]
     elif layer:
         said.append("as if the blocks before had added nothing")
     if of.weights.table.n_positions > MOST_POSITIONS and shown != "score":
@@ -235,10 +238,10 @@ def _answer_score(chosen: HeadProfile, shares: dict[str, float] | None) -> None:
 
 def _maps(split: Split) -> dict[str, NDArray[np.float64]]:
     """Each part and the whole, about row means, unseen pairs left out."""
-    whole = {
-        **{PARTS[name]: part for name, part in split.parts.items()},
-        "the whole score": split.total,
-    }
+    titles = {name: name.replace("-", "\n→ ") for name in split.parts}
+    titles |= {"segment": "segments", "bias": "biases"}
+    whole = {titles[name]: part for name, part in split.parts.items()}
+    whole["the whole\nscore"] = split.total
     return {name: np.where(split.seen, split.varying(part), np.nan) for name, part in whole.items()}
 
 

@@ -86,8 +86,9 @@ def _change(of: Inside, reading: Reading, before: Parts) -> Moved | None:
     )  # fmt: skip
     if change == "swap" and last > 0:
         one, other = right.select_slider(
-            "Which two", range(last + 1), value=(0, last),
-            format_func=lambda at: f"{at}: {reading.words[at]}", key=f"pair-{last}",
+            "Which two", range(last + 1), value=_two_words(reading),
+            format_func=lambda at: f"{at}: {reading.words[at]}",
+            key=f"pair-{hash(reading.tokens)}",
         )  # fmt: skip
         tokens = swapped(reading.tokens, one, other)
         places = np.array(swapped(range(last + 1), one, other))
@@ -104,6 +105,19 @@ def _change(of: Inside, reading: Reading, before: Parts) -> Moved | None:
         )  # fmt: skip
         right.caption(why)
     return None
+
+
+def _two_words(reading: Reading) -> tuple[int, int]:
+    """Two places worth a swap: the first and the last word of the first text that comes once."""
+    first = [
+        word for word, segment in zip(reading.words, reading.segments, strict=True) if not segment
+    ]
+    words = [at for at, word in enumerate(first) if word.strip("␣").isalpha()]
+    once = [at for at in words if first.count(first[at]) == 1]
+    for places in (once, words):
+        if len(places) > 1 and first[places[0]] != first[places[-1]]:
+            return places[0], places[-1]
+    return 0, len(reading.words) - 1
 
 
 def _answer(of: Inside, before: Parts, moved: Moved | None) -> None:

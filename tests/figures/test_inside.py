@@ -77,6 +77,12 @@ def test_panels_lie_side_by_side_with_unseen_pairs_left_out():
     assert [a.text for a in picture.figure.layout.annotations][:5] == list(maps)
 
 
+def test_a_panels_name_may_have_two_lines_and_signs():
+    picture = panels({"a <b>\n→ c": np.eye(3)}, ["x", "y", "z"])
+    assert picture.figure.layout.annotations[0].text == "a &lt;b&gt;<br>→ c"
+    assert "a <b> → c" in picture.alt
+
+
 def test_heads_are_rows_at_their_offsets():
     attention = np.array([[0.0, 0.9, 0.1], [0.3, 0.3, 0.4]])
     picture = head_strips(attention, np.array([-2, -1, 0]), ["head 7 · previous token", "head 0"])

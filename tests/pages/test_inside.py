@@ -95,6 +95,12 @@ def test_swapped_tokens_turn_their_sums_and_no_others():
     assert "a and e have changed places" in said(app)
 
 
+def test_two_words_of_a_sentence_are_swapped_first(minilm):
+    app = run(table=minilm)
+    sound(app.segmented_control(key="change").set_value("swap").run())
+    assert "cat and dog have changed places" in said(app)
+
+
 def test_a_moved_text_turns_every_sum():
     app = run(table="demo:gpt-mini", text="abcde")
     sound(app.segmented_control(key="change").set_value("move").run())
