@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from posviz.figures.names import Box, around, box_of, crowding, gaps, inside, padded
 from posviz.figures.theme import LIGHT, SMALL_SIZE
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ class Band:
 
 Line = ArrayLike | Band
 
-_LETTER, _WIDTH, _HEIGHT = 6.4, 360.0, 170.0  # pixels: a letter, and a small figure's axes
+__all__ = ["Band", "Line", "add_band", "add_line", "add_nulls", "gaps", "label", "padded"]
+
 _COLUMNS = 4096  # no screen shows a line on more columns than this
 
 
@@ -94,7 +96,7 @@ def add_nulls(
         The line that matters, over ``x``: names keep off it where they can.
     """
     taken = list(avoid)
-    main = None if line is None else _inside(figure, x, gaps(line))
+    main = None if line is None else inside(figure, x, gaps(line))
     for name, null in (nulls or {}).items():
         values = gaps(null.middle if isinstance(null, Band) else null)
         own = x[: len(values)]
@@ -111,12 +113,12 @@ def add_nulls(
         place: dict[str, Any] = (
             {"yshift": 11} if above else {"xanchor": "left", "xshift": 10, "yshift": -4}
         )
-        points = _inside(figure, own[drawn], values[drawn])
+        points = inside(figure, own[drawn], values[drawn])
         boxes = [
             box_of(points[int(np.argmin(np.abs(points[:, 0] - where)))], name, **place)
-            for where in _around(at)
+            for where in around(at)
         ]
-        box = min(boxes, key=lambda box: _crowding(box, taken, main))
+        box = min(boxes, key=lambda box: crowding(box, taken, main))
         taken.append(box)
         row = drawn[int(np.argmin(np.abs(points[:, 0] - box.at)))]
         log_x, log_y = (figure.layout[axis].type == "log" for axis in ("xaxis", "yaxis"))
@@ -127,113 +129,6 @@ def add_nulls(
             name,
             **place,
         )
-
-
-@dataclass(frozen=True)
-class Box:
-    """Where words stand on a figure, in shares of its axes; ``at`` is the point they name."""
-
-    left: float
-    right: float
-    low: float
-    high: float
-    at: float
-
-
-def box_of(
-    point: ArrayLike, text: str, *, xanchor: str = "center", xshift: float = 0, yshift: float = 0
-) -> Box:
-    """The place that :func:`label` would take, on the narrowest and lowest of our figures.
-
-    Parameters
-    ----------
-    point : (float, float)
-        In shares of the axes, from the bottom left.
-    """
-    x, y = np.asarray(point, dtype=np.float64)
-    width = _LETTER * len(text)
-    left = xshift - {"left": 0.0, "center": width / 2, "right": width}[xanchor]
-    return Box(
-        left=float(x + left / _WIDTH),
-        right=float(x + (left + width) / _WIDTH),
-        low=float(y + (yshift - 8) / _HEIGHT),
-        high=float(y + (yshift + 8) / _HEIGHT),
-        at=float(x),
-    )
-
-
-def clear_place(
-    figure: go.Figure,
-    at: tuple[float, float],
-    text: str,
-    places: Sequence[dict[str, Any]],
-    lines: Sequence[tuple[NDArray[np.float64], ArrayLike]],
-) -> dict[str, Any]:
-    """The first of several places beside a point whose words the fewest lines run through.
-
-    Parameters
-    ----------
-    figure : go.Figure
-        Its axes have ranges.
-    at : (float, float)
-        The point in the units of the axes.
-    text : str
-    places : sequence of dict
-        Keywords of :func:`label`, the best first.
-    lines : sequence of (x, y)
-    """
-    drawn = [_inside(figure, x, gaps(y)) for x, y in lines]
-    point = in_shares(figure, *at)
-
-    def crowding(place: dict[str, Any]) -> int:
-        box = box_of(point, text, **place)
-        return sum(sum(_crowding(box, (), line)) for line in drawn)
-
-    return min(places, key=crowding)
-
-
-def in_shares(figure: go.Figure, x: float, y: float) -> NDArray[np.float64]:
-    """A point of a figure whose axes have ranges, in shares of them from the bottom left."""
-    share: NDArray[np.float64] = _inside(figure, np.array([x]), np.array([y]))[0]
-    return share
-
-
-def _inside(
-    figure: go.Figure, x: NDArray[np.float64], y: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Points in shares of the axes, shape (n, 2)."""
-    columns = []
-    for name, values in (("xaxis", x), ("yaxis", y[: len(x)])):
-        axis = figure.layout[name]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            placed = np.log10(values) if axis.type == "log" else values
-        low, high = axis.range or padded(placed)
-        columns.append((placed - low) / (high - low))
-    return np.stack([columns[0][: len(columns[1])], columns[1]], axis=1)
-
-
-def _around(at: float) -> list[float]:
-    """Shares of the axis at which a name may stand, the best first."""
-    steps = np.arange(1, 10) * 0.08
-    return [at, *(float(at + sign * step) for step in steps for sign in (-1, 1))]
-
-
-def _crowding(box: Box, taken: Sequence[Box], main: NDArray[np.float64] | None) -> tuple[int, int]:
-    """How much a name would overprint: words and borders first, then points of the main line."""
-    words = sum(
-        box.left < other.right
-        and other.left < box.right
-        and box.low < other.high
-        and other.low < box.high
-        for other in taken
-    )
-    # Off the figure it would not be seen at all.
-    outside = 9 * (box.left < 0 or box.right > 1 or box.low < 0 or box.high > 1)
-    if main is None:
-        return words + outside, 0
-    x, y = main.T
-    crossed = (x > box.left) & (x < box.right) & (y > box.low) & (y < box.high)
-    return words + outside, int(crossed.any())
 
 
 def label(
@@ -252,23 +147,6 @@ def label(
         x=float(x), y=float(y), text=text, xanchor=xanchor, xshift=xshift, yshift=yshift,
         font={"color": colour, "size": SMALL_SIZE},
     )  # fmt: skip
-
-
-def padded(values: ArrayLike, *, room: float = 0.06) -> list[float]:
-    """A range that holds all finite values with a little room; for values without range, ±1."""
-    found = gaps(values)
-    found = found[np.isfinite(found)]
-    if not found.size:
-        return [-1.0, 1.0]
-    low, high = float(found.min()), float(found.max())
-    space = (high - low) * room or abs(high) * 0.5 or 1.0
-    return [low - space, high + space]
-
-
-def gaps(values: ArrayLike) -> NDArray[np.float64]:
-    """As float64, what is not a finite number being a gap in the line."""
-    given = np.asarray(values, dtype=np.float64)
-    return np.where(np.isfinite(given), given, np.nan)
 
 
 def _visible(values: NDArray[np.float64]) -> NDArray[np.intp]:

@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from posviz.figures.lines import (
-    Band,
-    Line,
-    add_line,
-    add_nulls,
-    box_of,
-    clear_place,
-    in_shares,
-    label,
-)
+from posviz.figures.lines import Band, Line, add_line, add_nulls, label
+from posviz.figures.names import box_of, clear_place, in_shares
 from posviz.figures.picture import Picture
 from posviz.figures.theme import LIGHT, blank
 from posviz.wording import percent

@@ -11,7 +11,8 @@ import pytest
 
 from posviz.analysis.similarity import OffsetProfile
 from posviz.figures.along import along_positions
-from posviz.figures.lines import Band, Box, box_of
+from posviz.figures.lines import Band
+from posviz.figures.names import Box, box_of
 from posviz.figures.offsets import offset_profile
 from posviz.figures.spectrum import cumulative_share, spectrum
 from posviz.figures.theme import LIGHT
