@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 LETTER = 6.4  # pixels
-SMALL, LARGE = (360.0, 170.0), (900.0, 420.0)  # pixels: axes of the smallest and largest figures
+SMALL, MIDDLE, LARGE = (360.0, 170.0), (560.0, 300.0), (900.0, 420.0)  # pixels: axes of our figures
 _POINTS = 500
 
 
@@ -84,7 +84,7 @@ def clear_place(
     point = in_shares(figure, *at)
 
     def met(place: dict[str, Any]) -> int:
-        boxes = [box_of(point, text, size=size, **place) for size in (SMALL, LARGE)]
+        boxes = [box_of(point, text, size=size, **place) for size in (MIDDLE, LARGE)]
         return sum(sum(crowding(box, (), line)) for box in boxes for line in drawn)
 
     return min(places, key=met)
