@@ -11,7 +11,13 @@ import streamlit as st
 
 from posviz.analysis.decomposition import spectrum
 from posviz.analysis.pairs import row_norms
-from posviz.analysis.similarity import OffsetProfile, Pooled, offset_profile, pooled_similarity
+from posviz.analysis.similarity import (
+    OffsetProfile,
+    Pooled,
+    cosine_sums,
+    pooled_similarity,
+    profile_of,
+)
 from posviz.analysis.smoothness import curvature, step_norms
 from posviz.analysis.waves import power_spectrum
 from posviz.interpolation import METHODS, Extended, Geometry, extend, geometry, holdout
@@ -52,14 +58,33 @@ class Stretched:
     table : PositionTable
     kept : tuple of int
         Old positions put back unchanged.
-    before, after : Geometry
+    before, after : Glance
         Of the whole table, before and after.
     """
 
     table: PositionTable
     kept: tuple[int, ...]
-    before: Geometry
-    after: Geometry
+    before: Glance
+    after: Glance
+
+
+@dataclass(frozen=True, eq=False)
+class Glance:
+    """What is said of a table at first sight, all from one look at its pairs.
+
+    Parameters
+    ----------
+    step_median : float or None
+        Distance from row to row.
+    toeplitz_r2 : float or None
+        How far the cosine depends on the offset alone.
+    profile : OffsetProfile
+        Cosine by offset.
+    """
+
+    step_median: float | None
+    toeplitz_r2: float | None
+    profile: OffsetProfile
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,9 +133,10 @@ def pairs(table: PositionTable) -> Pooled:
     return _pairs(table.fingerprint, table)
 
 
-def profile(table: PositionTable) -> OffsetProfile:
-    """Cosine by offset of a table."""
-    return _profile(table.fingerprint, table)
+def geometries(table: PositionTable, choice: Choice) -> tuple[Geometry, Geometry]:
+    """All that the change did to the table, before and after."""
+    new = _stretched(table.fingerprint, choice, table).table
+    return _geometry(table.fingerprint, table), _geometry(new.fingerprint, new)
 
 
 def singular_values(table: PositionTable) -> NDArray[np.float64]:
@@ -135,8 +161,8 @@ def said(table: PositionTable, new: Stretched, choice: Choice) -> tuple[str, ...
             headline,
             f"Positions 0 to {old - 1:,} are as they were, so short texts read the same; the "
             f"{length - old:,} new rows come after them.",
-            f"Centred Toeplitz share {decimal(new.after.toeplitz_r2_centred)}, before "
-            f"{decimal(new.before.toeplitz_r2_centred)}.",
+            f"Toeplitz share {decimal(new.after.toeplitz_r2)}, before "
+            f"{decimal(new.before.toeplitz_r2)}.",
         )
     return (
         headline,
@@ -151,7 +177,7 @@ def _stretch_law(table: PositionTable, new: Stretched) -> tuple[str, ...]:
     if table.grid is not None or min(old, length) < 16:
         return ()
     offset = max(length // 32, 1)
-    before, after = profile(table).mean, profile(new.table).mean
+    before, after = new.before.profile.mean, new.after.profile.mean
     source = offset * (old - 1) / (length - 1)
     expected = float(np.interp(source, np.arange(len(before)), before))
     return (
@@ -173,14 +199,14 @@ def kept_said(new: Stretched) -> str:
     return f"kept {listed(new.kept)}" if new.kept else ""
 
 
-def law(table: PositionTable, choice: Choice, length: int) -> NDArray[np.float64] | None:
+def law(table: PositionTable, new: Stretched, choice: Choice) -> NDArray[np.float64] | None:
     """Cosine by offset that the stretch law predicts: old m(k) read at k (L - 1) / (L' - 1).
 
     None for methods that append and for grids: there is no such law for them.
     """
     if METHODS[choice.method].family == "append" or table.grid is not None:
         return None
-    old = profile(table).mean
+    old, length = new.before.profile.mean, new.table.n_positions
     places = np.arange(length) * (table.n_positions - 1) / max(length - 1, 1)
     predicted: NDArray[np.float64] = np.interp(places, np.arange(len(old)), old)
     return predicted
@@ -191,8 +217,8 @@ def profiles(
 ) -> dict[str, NDArray[np.float64]]:
     """What the new cosine by offset is held against: the old one, and the stretch law."""
     length = new.table.n_positions
-    shown = {"before": profile(table).mean[:length]}
-    predicted = law(table, choice, length)
+    shown = {"before": new.before.profile.mean[:length]}
+    predicted = law(table, new, choice)
     return shown if predicted is None else {**shown, "stretch law": predicted}
 
 
@@ -215,8 +241,22 @@ def _stretched(fingerprint: str, choice: Choice, _table: PositionTable) -> Stret
     return Stretched(
         table=done.table,
         kept=done.kept,
-        before=_geometry(fingerprint, _table),
-        after=geometry(done.table.weights),
+        before=_glance(fingerprint, _table),
+        after=_glanced(done.table),
+    )
+
+
+@st.cache_resource(max_entries=results.TABLES, show_spinner=False)
+def _glance(fingerprint: str, _table: PositionTable) -> Glance:
+    return _glanced(_table)
+
+
+def _glanced(table: PositionTable) -> Glance:
+    sums, steps = cosine_sums(table.weights), step_norms(table.weights)
+    return Glance(
+        step_median=float(np.median(steps)) if len(steps) else None,
+        toeplitz_r2=sums.toeplitz_share(),
+        profile=profile_of(sums),
     )
 
 
@@ -260,11 +300,6 @@ def _rebuilt(fingerprint: str, _table: PositionTable) -> dict[str, float]:
 @st.cache_resource(max_entries=KEPT, show_spinner=False)
 def _pairs(fingerprint: str, _table: PositionTable) -> Pooled:
     return pooled_similarity(_table.weights, "cosine", results.PAINTED)
-
-
-@st.cache_resource(max_entries=KEPT, show_spinner=False)
-def _profile(fingerprint: str, _table: PositionTable) -> OffsetProfile:
-    return offset_profile(_table.weights)
 
 
 @st.cache_resource(max_entries=KEPT, show_spinner=False)

@@ -66,7 +66,7 @@ def offset(found: Opened, new: Stretched, choice: Choice) -> None:
     with page.card():
         nulls = stretch.profiles(found.table, new, choice)
         name = sizes(found, new)[1]
-        picture = offset_profile(stretch.profile(new.table), nulls=nulls, name=name)
+        picture = offset_profile(new.after.profile, nulls=nulls, name=name)
         figure.show(picture, key="stretched-offset", height=480)
 
 
@@ -111,7 +111,7 @@ VIEWS: dict[str, View] = {
 
 def all_numbers(found: Opened, new: Stretched, choice: Choice) -> None:
     """What the change did to the rows, to the waves along them, and which method rebuilds best."""
-    geometry(new.before, new.after)
+    geometry(*stretch.geometries(found.table, choice))
     _row_numbers(found, new)
     _waves(found, new, choice)
     rebuilt(stretch.rebuilt(found.table))
