@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 LETTER = 6.4  # pixels
 SMALL, MIDDLE, LARGE = (360.0, 170.0), (560.0, 300.0), (900.0, 420.0)  # pixels: axes of our figures
 _POINTS = 500
+_MARGIN = 0.04  # of an axis: words may reach so far beyond it
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,8 @@ def crowding(box: Box, taken: Sequence[Box], main: NDArray[np.float64] | None) -
         for other in taken
     )
     # Off the figure it would not be seen at all.
-    outside = 9 * (box.left < 0 or box.right > 1 or box.low < 0 or box.high > 1)
+    inside_x = box.left > -_MARGIN and box.right < 1 + _MARGIN
+    outside = 9 * (not inside_x or box.low < 0 or box.high > 1 + _MARGIN)
     if main is None:
         return words + outside, 0
     x, y = main.T
