@@ -27,6 +27,7 @@ ADDRESSES = {
     "dimensions": "What does each dimension do?",
     "compare": "How do two tables differ?",
     "interpolation": "What happens when the table is stretched?",
+    "inside": "What enters the first layer?",
 }
 FIGURES = ".posviz-figure:not([data-idle])"
 
