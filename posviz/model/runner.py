@@ -216,7 +216,7 @@ def wall(model: Model, sequences: Sequences) -> str:
     return ""
 
 
-def open_model(ref: str, *, access: Access | None = None) -> Model:
+def open_model(ref: str, *, access: Access | None = None, folder: Path | None = None) -> Model:
     """The model that a reference names.
 
     Parameters
@@ -226,6 +226,8 @@ def open_model(ref: str, *, access: Access | None = None) -> Model:
         files lie on this machine already.
     access : Access or None
         What may be opened; None for the defaults.
+    folder : Path or None
+        Where its files lie, for a Hub model that has just been downloaded.
 
     Raises
     ------
@@ -234,7 +236,7 @@ def open_model(ref: str, *, access: Access | None = None) -> Model:
     SourceError
         It cannot be opened at all.
     """
-    folder = folder_of(ref, access)
+    folder = folder or folder_of(ref, access)
     config = read_json(folder / "config.json")
     if is_ours(folder, config):
         return _ours(ref, folder, config, access)

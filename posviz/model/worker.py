@@ -54,37 +54,39 @@ def main() -> None:
 
 def _measure(asked: dict[str, Any]) -> None:
     access = access_of(asked["access"])
-    if asked["fetch"]:
-        _fetch(asked["order"]["ref"], access)
+    folder = _fetch(asked["order"]["ref"], access) if asked["fetch"] else None
     _say("opening")
     from posviz.model.measuring import Order, measure
     from posviz.model.runner import open_model
     from posviz.model.transport import packed
 
     order = Order(**{**asked["order"], "methods": tuple(asked["order"]["methods"])})
-    for event in measure(open_model(order.ref, access=access), order):
+    model = open_model(order.ref, access=access, folder=folder)
+    for event in measure(model, order):
         _say(**packed(event))
 
 
-def _fetch(ref: str, access: Access) -> None:
-    """Download a whole Hub model, telling how much of it has come."""
+def _fetch(ref: str, access: Access) -> Path:
+    """Download a whole Hub model, telling how much of it has come; its folder."""
     from huggingface_hub import constants
 
     from posviz.sources.snapshot import download, download_size
 
     name, size = download_size(ref, access)
     blobs = Path(constants.HF_HUB_CACHE) / f"models--{name.replace('/', '--')}" / "blobs"
+    before = sum(map(_size, blobs.iterdir())) if blobs.is_dir() else 0
     ended = threading.Event()
 
     def look() -> None:
         while not ended.wait(_EVERY):
-            files = blobs.iterdir() if blobs.is_dir() else ()
-            _say("fetching", bytes=min(sum(map(_size, files)), size), of=size)
+            files = list(blobs.iterdir()) if blobs.is_dir() else []
+            have = sum(map(_size, files)) - before
+            _say("fetching", bytes=min(max(have, 0), size), of=size)
 
     looking = threading.Thread(target=look, daemon=True)
     looking.start()
     try:
-        download(ref, access)
+        return download(ref, access)[0]
     finally:
         ended.set()
         looking.join()

@@ -109,7 +109,7 @@ def _in_a_process(order: Order, place: measuring.Place, choice: Choice) -> None:
         label = f"Download {data_size(place.fetch)} and measure" if place.fetch else "Measure"
         st.button(
             label, key="measure", type="primary", icon=":material/play_arrow:",
-            on_click=measuring.start, args=(owner, order, bool(place.fetch)),
+            on_click=measuring.start, args=(owner, order, place.hub),
         )  # fmt: skip
         measuring.refusal()
         return

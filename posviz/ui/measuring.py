@@ -38,6 +38,8 @@ class Place:
     ----------
     ours : bool
         Trained by this project: measured here and at once.
+    hub : bool
+        Of the Hub, and not found in its cache by name: the process looks there first.
     fetch : int
         Bytes to download first; 0 when all of it is on this machine.
     note : str
@@ -45,6 +47,7 @@ class Place:
     """
 
     ours: bool
+    hub: bool = False
     fetch: int = 0
     note: str = ""
 
@@ -66,8 +69,11 @@ def place(ref: str) -> Place:
         if not on_the_hub(ref):
             raise
         name, size = _download_size(ref, access.token, access)
-        note = f"{name} is {data_size(size)} in all, of which only the table has been read."
-        return Place(ours=False, fetch=size, note=note)
+        note = (
+            f"Of {name} only the table has been read; the whole model is {data_size(size)} to "
+            f"download, and is kept in the Hub's cache on this machine."
+        )
+        return Place(ours=False, hub=True, fetch=size, note=note if size else "")
     return Place(ours=is_ours(folder, read_json(folder / "config.json")))
 
 
