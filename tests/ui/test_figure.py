@@ -42,7 +42,12 @@ def test_a_figure_without_pixels_has_none() -> None:
 def test_a_film_travels_as_its_points() -> None:
     picture = curve_film([np.eye(3), np.eye(3) * 2], ["a", "b"])
     header, payload = unpack(pack(picture))
-    assert header["film"] == {"labels": ["a", "b"], "lengths": [3, 3], "axes": 3}
+    assert header["film"] == {
+        "labels": ["a", "b"],
+        "lengths": [3, 3],
+        "axes": 3,
+        "together": "",
+    }
     np.testing.assert_array_equal(
         np.frombuffer(payload, "<f4").reshape(2, 3, 3), [np.eye(3), np.eye(3) * 2]
     )
