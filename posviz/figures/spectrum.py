@@ -53,7 +53,7 @@ def spectrum(
     name : str
         What the spectrum is of, for the text alternative.
     """
-    drawn = _above_floor(singular_values)
+    drawn = above_floor(singular_values)
     x = np.arange(1, len(drawn) + 1, dtype=np.float64)
     own = float(np.nanmin(drawn))
     # A null may fall off a cliff (sinusoids do): it leaves the picture, the table's own does not.
@@ -172,7 +172,7 @@ def _positive(values: ArrayLike) -> NDArray[np.float64]:
     return np.where(given > 0, given, np.nan)
 
 
-def _above_floor(values: ArrayLike) -> NDArray[np.float64]:
+def above_floor(values: ArrayLike) -> NDArray[np.float64]:
     """Values that are more than rounding; the rest are gaps. All zero: the lowest is drawn as 1."""
     given = np.asarray(values, dtype=np.float64)
     top = float(given.max(initial=0))
@@ -181,8 +181,8 @@ def _above_floor(values: ArrayLike) -> NDArray[np.float64]:
 
 def _cut(line: Line) -> Line:
     if isinstance(line, Band):
-        return Band(_above_floor(line.middle), _above_floor(line.low), _above_floor(line.high))
-    return _above_floor(line)
+        return Band(above_floor(line.middle), above_floor(line.low), above_floor(line.high))
+    return above_floor(line)
 
 
 def _times(line: Line, factor: float) -> Line:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,13 +10,15 @@ import numpy as np
 from posviz.figures.curve import chosen
 from posviz.figures.film import curve_film
 from posviz.figures.lines import add_line, add_nulls, gaps, label, padded
-from posviz.figures.picture import Picture
+from posviz.figures.picture import Film, Picture
 from posviz.figures.theme import LIGHT, blank
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import ArrayLike, NDArray
+
+TOGETHER = "stretch"  # films of one stretch run as one
 
 
 def stretch_film(
@@ -33,7 +36,7 @@ def stretch_film(
         What the new table is, for the text alternative.
     """
     first = frames[0]
-    labels = [f"{len(frame) / len(first):.3g} × · {len(frame):,}" for frame in frames]
+    labels = film_labels([len(frame) for frame in frames])
     picture = curve_film(frames, labels, shares, name=name)
     x, y, z = chosen(first, (0, 1, 2)).astype(np.float32).T
     picture.figure.add_scatter3d(
@@ -41,6 +44,43 @@ def stretch_film(
         line={"color": LIGHT.faint, "width": 2},
     )  # fmt: skip
     return picture
+
+
+def line_film(
+    picture: Picture, frames: Sequence[NDArray[np.float64]], labels: Sequence[str]
+) -> Picture:
+    """A figure of one line as a film of that line, its value axis wide enough for every frame.
+
+    Parameters
+    ----------
+    picture : Picture
+        With one line that answers to the cursor; a spread round it is left out, since it is that
+        of one moment only.
+    frames : sequence of arrays of shape (n, 2)
+        Points of the line, as on its axes; n may differ.
+    labels : sequence of str
+        What each frame is.
+    """
+    figure = picture.figure
+    figure.data = tuple(trace for trace in figure.data if trace.line.width != 0)
+    ends = frames[-1][[0, -1]]
+    figure.add_scatter(
+        x=ends[:, 0], y=ends[:, 1], mode="markers", hoverinfo="skip", meta="ends",
+        marker={"color": LIGHT.accent, "size": 5},
+    )  # fmt: skip
+    values = np.concatenate([frame[:, 1] for frame in frames])
+    if figure.layout.yaxis.type == "log":
+        values = np.log10(values[values > 0])
+    low, high = figure.layout.yaxis.range
+    figure.layout.yaxis.range = [min(low, padded(values)[0]), max(high, padded(values)[1])]
+    points = tuple(frame.astype(np.float32) for frame in frames)
+    alt = f"Film of {len(labels):,} frames, {labels[0]} to {labels[-1]}. Last: {picture.alt}"
+    return replace(picture, film=Film(points, tuple(labels), TOGETHER), alt=alt)
+
+
+def film_labels(lengths: Sequence[int]) -> list[str]:
+    """What the frames of a stretch are called: ``1.5 × · 192``."""
+    return [f"{length / lengths[0]:.3g} × · {length:,}" for length in lengths]
 
 
 def before_and_after(

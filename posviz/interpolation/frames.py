@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -57,6 +59,22 @@ def stretch_frames(
     return [first, *between, last]
 
 
+def tables_between(
+    table: PositionTable, done: Extended, *, most: int = FRAMES
+) -> Iterator[PositionTable]:
+    """The whole tables at lengths from the old one to the new one, both among them.
+
+    For numbers that need every dimension; where scores do, :func:`stretch_frames` is far quicker.
+    """
+    yield table
+    keep = "" if table.grid is not None else ",".join(map(str, done.kept))
+    for size in _sizes(table, done, most):
+        with suppress(SettingError):  # too short for all the rows that are kept
+            yield _at(table, done, size, keep).table
+    if done.table.n_positions != table.n_positions:
+        yield done.table
+
+
 def _cut(last: Float64, done: Extended, old: int, most: int) -> list[Float64]:
     rest = np.delete(last, done.places, axis=0)
     frames = []
@@ -71,22 +89,24 @@ def _cut(last: Float64, done: Extended, old: int, most: int) -> list[Float64]:
 
 def _resampled(table: PositionTable, first: Float64, done: Extended, most: int) -> list[Float64]:
     flat = replace(table, raw=first.astype(np.float32), row_offset=0, name="scores", kind="learned")
-    keep = ",".join(map(str, done.kept))
+    keep = "" if table.grid is not None else ",".join(map(str, done.kept))
     frames = []
     for size in _sizes(table, done, most):
-        try:
-            step = extend(
-                flat,
-                size if isinstance(size, int) else None,
-                method=done.method,
-                grid=done.grid or "anchored",
-                keep="" if table.grid is not None else keep,
-                grid_size=None if isinstance(size, int) else size,
-            )
-        except SettingError:  # too short for all the rows that are kept
-            continue
-        frames.append(step.table.weights.astype(np.float64))
+        with suppress(SettingError):  # too short for all the rows that are kept
+            step = _at(flat, done, size, keep)
+            frames.append(step.table.weights.astype(np.float64))
     return frames
+
+
+def _at(table: PositionTable, done: Extended, size: int | tuple[int, int], keep: str) -> Extended:
+    return extend(
+        table,
+        size if isinstance(size, int) else None,
+        method=done.method,
+        grid=done.grid or "anchored",
+        keep=keep,
+        grid_size=None if isinstance(size, int) else size,
+    )
 
 
 def _sizes(table: PositionTable, done: Extended, most: int) -> list[int] | list[tuple[int, int]]:

@@ -10,7 +10,6 @@ import numpy as np
 import streamlit as st
 
 from posviz.analysis.decomposition import spectrum
-from posviz.analysis.pairs import row_norms
 from posviz.analysis.similarity import (
     OffsetProfile,
     Pooled,
@@ -18,17 +17,14 @@ from posviz.analysis.similarity import (
     pooled_similarity,
     profile_of,
 )
-from posviz.analysis.smoothness import curvature, step_norms
-from posviz.analysis.waves import power_spectrum
+from posviz.analysis.smoothness import step_norms
 from posviz.interpolation import METHODS, Extended, Geometry, extend, geometry, holdout
-from posviz.interpolation.frames import stretch_frames
 from posviz.ui import results
 from posviz.ui.format import decimal, listed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from posviz.analysis.waves import PowerSpectrum
     from posviz.table import PositionTable
 
 KEPT = 48  # stretched tables: a slider goes back and forth
@@ -87,40 +83,9 @@ class Glance:
     profile: OffsetProfile
 
 
-@dataclass(frozen=True, eq=False)
-class Along:
-    """Row by row: the norm of each, and the step to the next.
-
-    Parameters
-    ----------
-    norms : array of shape (n_positions,)
-    steps : array of shape (n_positions - 1,)
-    numbers : mapping of key of DEFINITIONS to number or None
-    """
-
-    norms: NDArray[np.float64]
-    steps: NDArray[np.float64]
-    numbers: Mapping[str, float | None]
-
-
 def stretched(table: PositionTable, choice: Choice) -> Stretched:
     """Do what was chosen; raises SettingError where it cannot be done."""
     return _stretched(table.fingerprint, choice, table)
-
-
-def frames(table: PositionTable, choice: Choice) -> list[NDArray[np.float64]]:
-    """The curve at the lengths from the old one to the new one, all on the old table's axes."""
-    return _frames(table.fingerprint, choice, table)
-
-
-def along(table: PositionTable) -> Along:
-    """Norms and steps of a table, row by row."""
-    return _along(table.fingerprint, table)
-
-
-def power(table: PositionTable) -> PowerSpectrum:
-    """Power along position by period."""
-    return _power(table.fingerprint, table)
 
 
 def rebuilt(table: PositionTable) -> dict[str, float]:
@@ -131,6 +96,11 @@ def rebuilt(table: PositionTable) -> dict[str, float]:
 def pairs(table: PositionTable) -> Pooled:
     """Cosine of all pairs of a table, small enough to paint."""
     return _pairs(table.fingerprint, table)
+
+
+def extended(table: PositionTable, choice: Choice) -> Extended:
+    """The new table, and how it was made; kept, as all here is."""
+    return _extended(table.fingerprint, choice, table)
 
 
 def geometries(table: PositionTable, choice: Choice) -> tuple[Geometry, Geometry]:
@@ -258,31 +228,6 @@ def _glanced(table: PositionTable) -> Glance:
         toeplitz_r2=sums.toeplitz_share(),
         profile=profile_of(sums),
     )
-
-
-@st.cache_resource(max_entries=KEPT, show_spinner=False)
-def _frames(fingerprint: str, choice: Choice, _table: PositionTable) -> list[NDArray[np.float64]]:
-    whole = results.analyse(_table, without=False).decomposition
-    done = _extended(fingerprint, choice, _table)
-    return stretch_frames(_table, done, whole.axes[:3], whole.mean)
-
-
-@st.cache_resource(max_entries=KEPT, show_spinner=False)
-def _along(fingerprint: str, _table: PositionTable) -> Along:
-    norms, steps = row_norms(_table.weights), step_norms(_table.weights)
-    numbers = {
-        "norms.first": float(norms[0]),
-        "norms.median": float(np.median(norms)),
-        "norms.last": float(norms[-1]),
-        "norms.max": float(norms.max()),
-        "curvature": curvature(_table.weights),
-    }
-    return Along(norms, steps, numbers)
-
-
-@st.cache_resource(max_entries=results.TABLES, show_spinner=False)
-def _power(fingerprint: str, _table: PositionTable) -> PowerSpectrum:
-    return power_spectrum(_table.weights)
 
 
 @st.cache_resource(max_entries=results.TABLES, show_spinner=False)

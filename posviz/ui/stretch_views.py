@@ -12,17 +12,19 @@ from posviz.analysis.definitions import DEFINITIONS
 from posviz.figures.heatmap import heatmap
 from posviz.figures.offsets import offset_profile
 from posviz.figures.spectrum import spectrum
-from posviz.figures.stretched import before_and_after, stretch_film
+from posviz.figures.stretched import before_and_after, film_labels, line_film, stretch_film
 from posviz.interpolation import METHODS
 from posviz.interpolation.aliasing import linear_height, sampling_limit, share_lost, waves
-from posviz.ui import figure, losses, page, results, stretch
+from posviz.ui import figure, losses, page, results, stretch, stretch_films
 from posviz.ui.format import ABSENT, decimal, literal, percent
 from posviz.ui.tables import geometry, markdown_table, rebuilt
 
 if TYPE_CHECKING:
+    from posviz.figures.picture import Picture
     from posviz.ui.opened import Opened
     from posviz.ui.stretch import Choice, Stretched
 
+PLAY = "play"  # the switch, and its name in the address
 WAVES = 6  # strongest waves that are listed
 ROW_NUMBERS = ("norms.first", "norms.median", "norms.last", "norms.max")
 
@@ -45,7 +47,7 @@ def curve(found: Opened, new: Stretched, choice: Choice) -> None:
     shares = results.analyse(found.table, without=False).explained_variance_ratio
     with page.card():
         name = f"{found.table.name}, {sizes(found, new)[1]}"
-        picture = stretch_film(stretch.frames(found.table, choice), shares, name=name)
+        picture = stretch_film(stretch_films.frames(found.table, choice), shares, name=name)
         figure.show(picture, key="stretched-curve", height=560)
 
 
@@ -63,26 +65,31 @@ def pairs(found: Opened, new: Stretched, choice: Choice) -> None:
 
 def offset(found: Opened, new: Stretched, choice: Choice) -> None:
     """Cosine by offset, beside the old one and what the stretch law expects."""
+    _play_switch()
     with page.card():
         nulls = stretch.profiles(found.table, new, choice)
         name = sizes(found, new)[1]
         picture = offset_profile(new.after.profile, nulls=nulls, name=name)
+        picture = _played(picture, found, choice, "offset")
         figure.show(picture, key="stretched-offset", height=480)
 
 
 def singular_values(found: Opened, new: Stretched, choice: Choice) -> None:
     """The centred spectra."""
+    _play_switch()
     before, after = sizes(found, new)
     with page.card():
         if page.varies(results.analyse(found.table, without=False)):
             old = stretch.singular_values(found.table)
             picture = spectrum(stretch.singular_values(new.table), nulls={before: old}, name=after)
+            picture = _played(picture, found, choice, "spectrum")
             figure.show(picture, key="stretched-spectrum", height=480)
 
 
 def rows(found: Opened, new: Stretched, choice: Choice) -> None:
     """Norms of rows and steps between them, laid over each other."""
-    old, now = stretch.along(found.table), stretch.along(new.table)
+    _play_switch()
+    old, now = stretch_films.along(found.table), stretch_films.along(new.table)
     names = sizes(found, new)
     quantities = {"norm of the row": "norms", "step to the next row": "steps"}
     for quantity, field in quantities.items():
@@ -90,7 +97,27 @@ def rows(found: Opened, new: Stretched, choice: Choice) -> None:
         if len(before) and len(after):
             with page.card():
                 picture = before_and_after(before, after, quantity=quantity, names=names)
+                picture = _played(picture, found, choice, field)
                 figure.show(picture, key=f"stretched-{field}", height=300, picks=False)
+
+
+def _play_switch() -> None:
+    st.toggle(
+        "Play from 1 ×",
+        key=PLAY,
+        bind="query-params",
+        help="Computes the figure at lengths on the way and runs them as a film.",
+    )
+
+
+def _played(picture: Picture, found: Opened, choice: Choice, kind: str) -> Picture:
+    """The figure as a film from the old length to the new one, where that was asked for."""
+    if not st.session_state.get(PLAY):
+        return picture
+    frames, lengths = stretch_films.line_frames(found.table, choice, kind)
+    if len(frames) < 2 or min(map(len, frames)) < 2:
+        return picture
+    return line_film(picture, frames, film_labels(lengths))
 
 
 def in_a_model(found: Opened, new: Stretched, choice: Choice) -> None:
@@ -118,7 +145,7 @@ def all_numbers(found: Opened, new: Stretched, choice: Choice) -> None:
 
 
 def _row_numbers(found: Opened, new: Stretched) -> None:
-    old, now = stretch.along(found.table), stretch.along(new.table)
+    old, now = stretch_films.along(found.table), stretch_films.along(new.table)
     cells = [(_label(name), *(decimal(one.numbers[name]) for one in (old, now)))
              for name in (*ROW_NUMBERS, "curvature")]  # fmt: skip
     markdown_table(("row by row", "before", "after"), cells)
@@ -146,7 +173,7 @@ def _waves(found: Opened, new: Stretched, choice: Choice) -> None:
     if METHODS[choice.method].family == "resample":
         markdown_table(head, cells)
     if shrinks:
-        lost = share_lost(stretch.power(table), old, length)
+        lost = share_lost(stretch_films.power(table), old, length)
         st.caption(
             literal(
                 f"{_label('sampling_limit')}: {sampling_limit(old, length):.3g} positions. "

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from posviz.figures.stretched import before_and_after, stretch_film
+from posviz.analysis.similarity import OffsetProfile
+from posviz.figures.offsets import offset_profile
+from posviz.figures.stretched import before_and_after, film_labels, line_film, stretch_film
 from posviz.figures.theme import LIGHT
 
 
@@ -47,3 +49,19 @@ def test_a_single_row_and_missing_values_are_drawn_or_left_out() -> None:
     assert picture.alt == ("norm, row by row: a from 1 to 1, median 1; b from 2 to 2, median 2.")
     nothing = before_and_after([np.nan], [np.nan], quantity="norm", names=("a", "b"))
     assert "b has none" in nothing.alt
+
+
+def test_a_line_plays_with_its_ends_and_without_the_spread_of_one_moment() -> None:
+    mean = np.linspace(1, -1, 8)
+    picture = offset_profile(OffsetProfile(mean, np.full(8, 0.1)), nulls={"before": mean[:4]})
+    points = [np.stack([np.arange(n), np.linspace(3, -2, n)], axis=1) for n in (4, 8)]
+    film = line_film(picture, points, film_labels([4, 8]))
+    assert film.film is not None
+    assert film.film.labels == ("1 × · 4", "2 × · 8")
+    assert [frame.shape for frame in film.film.frames] == [(4, 2), (8, 2)]
+    metas = [trace.meta for trace in film.figure.data]
+    assert metas.count("walk") == metas.count("ends") == 1
+    assert all(trace.line.width != 0 for trace in film.figure.data)
+    low, high = film.figure.layout.yaxis.range
+    assert low < -2
+    assert high > 3

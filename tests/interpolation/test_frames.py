@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from posviz.interpolation import METHODS, extend
-from posviz.interpolation.frames import stretch_frames
+from posviz.interpolation.frames import stretch_frames, tables_between
 from posviz.table import PositionTable, Provenance
 
 AXES = np.linalg.qr(np.random.default_rng(1).normal(size=(6, 3)))[0].T
@@ -55,3 +55,20 @@ def test_lengths_without_room_for_the_kept_rows_are_left_out() -> None:
     old = table()
     done = extend(old, 12, keep="first:6,last:6")
     assert [len(frame) for frame in stretch_frames(old, done, AXES, MEAN, most=3)] == [20, 16, 12]
+
+
+@pytest.mark.parametrize("keep", ["", "0,7"])
+@pytest.mark.parametrize("method", ["cubic", "tile"])
+def test_whole_tables_on_the_way_are_those_of_their_lengths(method: str, keep: str) -> None:
+    old = table(row_offset=2)
+    done = extend(old, 50, method=method, keep=keep)
+    found = list(tables_between(old, done, most=5))
+    assert [one.n_positions for one in found] == [18, 26, 34, 42, 50]
+    for one in found:
+        expected = extend(old, one.n_positions, method=method, keep=keep).table
+        assert np.array_equal(one.raw, expected.raw)
+
+
+def test_the_way_to_its_own_length_is_one_table() -> None:
+    old = table()
+    assert list(tables_between(old, extend(old, 20))) == [old]

@@ -19,7 +19,7 @@ from posviz.model.loss import loss_by_position
 from posviz.model.runner import open_model
 from posviz.model.texts import sequences
 from posviz.sources.demos import DEMOS
-from posviz.ui import stretch
+from posviz.ui import stretch_films
 from posviz.ui.stretch import Choice
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -175,7 +175,7 @@ def test_shrinking_says_which_waves_turn_into_others(tmp_path: Path) -> None:
 
 def test_the_film_runs_from_the_old_length_to_the_new_one() -> None:
     table = sources.load("demo:bert-mini")
-    frames = stretch.frames(table, Choice(160, "cubic", "align-corners", ""))
+    frames = stretch_films.frames(table, Choice(160, "cubic", "align-corners", ""))
     assert (len(frames[0]), len(frames[-1])) == (64, 160)
     from posviz.figures.stretched import stretch_film
 
@@ -185,3 +185,26 @@ def test_the_film_runs_from_the_old_length_to_the_new_one() -> None:
     assert picture.film.labels[-1] == "2.5 × · 160"
     behind = next(trace for trace in picture.figure.data if trace.name == "before")
     assert np.allclose(np.stack([behind.x, behind.y, behind.z], axis=1), frames[0], atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "points"), [("offset", 64), ("spectrum", 64), ("norms", 64), ("steps", 63)]
+)
+def test_every_line_plays_from_the_old_table_to_the_new_one(kind: str, points: int) -> None:
+    table = sources.load("demo:bert-mini")
+    choice = Choice(100, "linear", "align-corners", "")
+    frames, lengths = stretch_films.line_frames(table, choice, kind)
+    assert (lengths[0], lengths[-1]) == (64, 100)
+    assert len(frames) == len(lengths) == stretch_films.LINE_FRAMES
+    assert frames[0].shape == (points, 2)
+    if kind == "norms":
+        new = extend(table, 100).table.weights
+        np.testing.assert_allclose(frames[-1][:, 1], np.linalg.norm(new, axis=1), rtol=1e-5)
+
+
+@pytest.mark.parametrize("view", ["By offset", "Spectrum", "Row by row"])
+@pytest.mark.parametrize("ref", ["demo:bert-mini", "random:1x5", "random:3x1"])
+def test_a_view_plays_when_asked(view: str, ref: str) -> None:
+    app = run(table=ref, stretched=view, play="true")
+    assert not app.exception
+    assert not app.error
