@@ -88,4 +88,4 @@ page.provenance(
 with page.section("All numbers"):
     tables.comparison(of)
     tables.side_by_side(of, names)
-tables.method("cka", "cka_null", "procrustes", "cosine_agreement", "principal_angles")
+tables.method("cka", "procrustes", "cosine_agreement", "principal_angles", "helix", *tables.ALONE)

@@ -78,4 +78,4 @@ with page.section("All numbers"):
     tables.components(numbers)
     tables.power(numbers)
     tables.numbers(numbers, "roughness", "turning_cosine")
-tables.method("explained_variance_ratio", "roughness", "turning_cosine", "helix.turns", "helix_fit")
+tables.method("explained_variance_ratio", "roughness", "turning_cosine", "helix", "helix_fit")

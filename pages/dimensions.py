@@ -98,4 +98,6 @@ with page.section("All numbers"):
     tables.power(numbers)
     tables.energy(measured.energy, measured.null_energy)
     tables.numbers(numbers, "roughness", "turning_cosine", "norms")
-tables.method("dimensions_for_90", "power", "turning_cosine", "coordinate_energy", "norms.median")
+tables.method(
+    "dimensions_for_90", "power", "turning_cosine", "coordinate_energy", "roughness", "norms"
+)

@@ -71,4 +71,6 @@ with page.heavy_section("All numbers") as opened:
         with st.spinner("Probing the rows"):
             tables.order(results.order(table, numbers))
         tables.numbers(numbers)
-tables.method("explained_variance_ratio", "cosine.adjacent_mean", "usable_length")
+tables.method(
+    "explained_variance_ratio", "usable_length", "special_rows", *tables.ALONE, *tables.ORDER
+)

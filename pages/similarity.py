@@ -75,4 +75,4 @@ with page.card(width=page.SQUARE if view == "pairs" else None):
 page.provenance(found, *facts)
 with page.section("All numbers"):
     tables.numbers(numbers, "cosine", "cosine_centred", "toeplitz")
-tables.method("cosine.adjacent_mean", "toeplitz_r2", "cosine.min", "cosine.by_offset")
+tables.method("cosine", "toeplitz_r2", "cosine_centred", "toeplitz_r2_centred")

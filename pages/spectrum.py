@@ -69,4 +69,4 @@ st.caption("Shuffling the rows changes none of these numbers: low rank is not or
 with page.section("All numbers"):
     tables.components(numbers)
     tables.numbers(numbers, "components", "effective_rank")
-tables.method("components.95", "effective_rank.participation", "explained_variance_ratio")
+tables.method("components", "effective_rank", "explained_variance_ratio", "singular_values")

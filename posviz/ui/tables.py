@@ -8,19 +8,32 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from posviz.analysis.definitions import DEFINITIONS, Values
+from posviz.analysis.knowledge import Order
 from posviz.interpolation import METHODS, Geometry
-from posviz.ui import nulls, page
-from posviz.ui.format import ABSENT, count, decimal, literal, percent, significant
+from posviz.ui import nulls, page, results
+from posviz.ui.format import ABSENT, count, counted, decimal, literal, percent, significant
 
 if TYPE_CHECKING:
     from posviz.analysis.compare import Comparison
     from posviz.analysis.coordinates import CoordinateEnergy
-    from posviz.analysis.knowledge import Order
     from posviz.analysis.summary import Analysis
     from posviz.analysis.waves import HelixFit
 
 CENTRED = {True: "centred", False: "not centred", None: ""}
 UNCHANGED = "unchanged"
+# Groups of DEFINITIONS: the numbers of a table alone, and what its rows know of their order.
+ALONE = (
+    "components",
+    "effective_rank",
+    "norms",
+    "cosine",
+    "cosine_centred",
+    "toeplitz_r2",
+    "toeplitz_r2_centred",
+    "roughness",
+    "turning_cosine",
+)
+ORDER = tuple(Order.__dataclass_fields__)
 
 
 def numbers(of: Analysis, *prefixes: str) -> None:
@@ -35,6 +48,14 @@ def numbers(of: Analysis, *prefixes: str) -> None:
         if not prefixes or name.startswith(prefixes)
     ]
     markdown_table(("", "this table", *nulls.NAMES.values()), rows)
+    drawn = " and ".join(
+        f"{counted(of.nulls[key].repeats, 'draw')} of {nulls.NAMES[key]}"
+        for key in ("gaussian", "shuffled")
+    )
+    st.caption(
+        f"Of {results.rows_said(of)}. Nulls are medians of {drawn}, in brackets the 5th to 95th "
+        f"percentile; seed {of.nulls['shuffled'].seed}."
+    )
 
 
 def _null(of: Analysis, key: str, name: str) -> str:
@@ -163,13 +184,23 @@ def rebuilt(errors: Mapping[str, float]) -> None:
 
 
 def method(*names: str) -> None:
-    """The closed section that defines numbers of a page, from the one registry."""
+    """The closed section that defines the numbers of a page, from the one registry.
+
+    A name may be that of a group: ``helix`` stands for ``helix.turns`` and the rest.
+    """
+    keys = dict.fromkeys(
+        key for name in names for key in DEFINITIONS if key == name or key.startswith(f"{name}.")
+    )
+    texts = []
+    for key in keys:
+        one = DEFINITIONS[key]
+        facts = [CENTRED[one.centred], f"range {one.range}", *_known(one.values), one.source]
+        about = literal(" · ".join(fact for fact in facts if fact))
+        texts.append(
+            f"**{literal(one.label)}.** `{one.formula}`. {literal(one.reading)}  \n:gray[{about}]"
+        )
     with page.section("Method"):
-        for name in names:
-            one = DEFINITIONS[name]
-            facts = [CENTRED[one.centred], f"range {one.range}", *_known(one.values), one.source]
-            st.markdown(f"**{literal(one.label)}.** `{one.formula}`. {literal(one.reading)}")
-            st.caption(literal(" · ".join(fact for fact in facts if fact)))
+        st.markdown("\n\n".join(texts))  # one element, however many: a page should not wait for it
 
 
 def _known(values: Values | None) -> list[str]:

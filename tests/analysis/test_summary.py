@@ -240,3 +240,15 @@ def test_long_random_nulls_are_measured_on_fewer_rows_and_say_so() -> None:
     assert nulls["gaussian"].scalars["norms.last"] == pytest.approx(analysis.norms.last, rel=1e-6)
     short = analyze(table_of(random_normal(300, 6)), null_repeats=1)
     assert short.nulls["shuffled"].order_rows == 300
+
+
+def test_a_very_long_table_is_analysed() -> None:
+    place = np.linspace(0, 3, 32_768)
+    curve = np.stack([np.sin(place), np.cos(place), np.ones_like(place)], axis=1)
+    analysis = analyze(table_of(np.hstack([curve, random_normal(32_768, 3)])), null_repeats=1)
+    assert analysis.cosine.by_offset.shape == (32_768,)
+    assert analysis.cosine.min is None  # half a billion pairs are not looked at one by one
+    assert analysis.toeplitz_r2 is not None
+    assert analysis.toeplitz_r2 > 0.9
+    assert analysis.usable_length is None or 0 <= analysis.usable_length <= 32_768
+    assert {null.order_rows for null in analysis.nulls.values()} == {2048, 32_768}
