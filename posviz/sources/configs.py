@@ -24,7 +24,8 @@ _LIMIT = 8 << 20
 _LONGEST_TYPE = 200
 _MOST_COUNT = 1 << 40
 _MOST_WORDS = 32  # of a tensor's path that are looked for in a config
-_MOST_PARTS = 1_000  # settings of a config that are looked through for its parts
+_MOST_SETTINGS = 1_000  # of a config that are looked through for its parts
+_MOST_PARTS = 64
 _KIN = (  # words that name the same part in tensor names and in configs
     {"text", "language", "llm", "lm", "thinker"},
     {"vision", "visual", "image", "img", "vit", "video"},
@@ -62,12 +63,12 @@ def chain(config: Config | None, name: str) -> tuple[Config, ...]:
     if not config:
         return ()
     found = [config]
-    current = config
-    for word in tower_words(name):
-        part = _part(current, word)
+    parts = _parts(config)
+    for word in tower_words(name) if parts else ():
+        part = _part(parts, word.lower())
         if part is not None:
             found.insert(0, part)
-            current = part
+            parts = _parts(part)
     return tuple(found)
 
 
@@ -122,12 +123,19 @@ def _kin(word: str) -> int | None:
     return next((index for index, kin in enumerate(_KIN) if kin & pieces), None)
 
 
-def _part(config: Config, word: str) -> Config | None:
-    for key, part in islice(config.items(), _MOST_PARTS):
-        if not isinstance(part, dict):
-            continue
-        stem = key.removesuffix("_config").lower()
-        same_kin = _kin(stem) is not None and _kin(stem) == _kin(word)
-        if word.lower() == stem or same_kin or word.lower().startswith(f"{stem}_"):
+def _parts(config: Config) -> list[tuple[str, int | None, Config]]:
+    """The configs inside a config: what each is of, the kin of that word, and the part."""
+    found: list[tuple[str, int | None, Config]] = []
+    for key, part in islice(config.items(), _MOST_SETTINGS):
+        if isinstance(part, dict) and len(found) < _MOST_PARTS:
+            stem = key.removesuffix("_config").lower()
+            found.append((stem, _kin(stem), part))
+    return found
+
+
+def _part(parts: list[tuple[str, int | None, Config]], word: str) -> Config | None:
+    kin = _kin(word)
+    for stem, of, part in parts:
+        if word == stem or (of is not None and of == kin) or word.startswith(f"{stem}_"):
             return part
     return None

@@ -34,6 +34,11 @@ _CACHED = (
 )
 
 
+def is_id(text: str) -> bool:
+    """Whether a text can be the id of a repository of the Hub."""
+    return _ID.fullmatch(text) is not None and ".." not in text and "--" not in text
+
+
 def open_hub(ref: str, access: Access) -> Checkpoint:
     """The checkpoint of a Hub model: ``hub:OWNER/NAME``, ``hub:OWNER/NAME@REVISION``, a preset.
 
@@ -86,7 +91,7 @@ def repository_of(ref: str, access: Access) -> Repository:
         raise SourceError(
             f"{ref} names no Hub model; write hub:OWNER/NAME or hub:OWNER/NAME@REVISION."
         )
-    if not _ID.fullmatch(found[1]) or ".." in found[1] or "--" in found[1]:
+    if not is_id(found[1]):
         raise SourceError(no_id(found[1]))
     return Repository(found[1], found[2] or "main", access)
 

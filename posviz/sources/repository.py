@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from posviz.sources.readers import Traffic
 
 _TIMEOUT = 10.0  # seconds
+_KINDS = {"model": "model", "dataset": "data set"}
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
@@ -30,11 +31,12 @@ def spoken(address: str) -> str:
 
 @dataclass(frozen=True)
 class Repository:
-    """A Hub model and the visitor who asks for it."""
+    """A Hub model or data set (``kind``), and the visitor who asks for it."""
 
     id: str
     revision: str
     access: Access
+    kind: str = "model"
 
     @property
     def endpoint(self) -> str:
@@ -69,7 +71,9 @@ class Listed:
 def listing(repository: Repository, traffic: Traffic) -> tuple[str, dict[str, Listed], str | None]:
     """Commit and files of a revision, and a warning where they come from an earlier visit."""
     folder = repository.access.cache_folder() / "hub"
-    key = (repository.endpoint, repository.id, repository.revision)
+    plain = repository.kind == "model"
+    name = repository.id if plain else f"{repository.kind}s/{repository.id}"
+    key = (repository.endpoint, name, repository.revision)
     public = repository.access.token is False
     kept = get_listing(folder, *key) if public else None
     if kept is not None and (repository.is_offline or _COMMIT.fullmatch(repository.revision)):
@@ -109,7 +113,9 @@ def _ask(repository: Repository, traffic: Traffic) -> dict[str, object]:
     host = spoken(repository.endpoint)
     try:
         traffic.add(requests=1)
-        info = HfApi(endpoint=repository.endpoint, token=repository.token).model_info(
+        hub = HfApi(endpoint=repository.endpoint, token=repository.token)
+        ask = hub.dataset_info if repository.kind == "dataset" else hub.model_info
+        info = ask(
             repository.id,
             revision=repository.revision,
             files_metadata=True,
@@ -121,7 +127,7 @@ def _ask(repository: Repository, traffic: Traffic) -> dict[str, object]:
     except HfHubHTTPError as err:
         raise refused(err, repository) from err
     except HFValidationError as err:
-        raise SourceError(no_id(repository.id)) from err
+        raise SourceError(no_id(repository.id, kind=repository.kind)) from err
     except (httpx2.HTTPError, OSError) as err:
         raise _UnreachableError(str(unreachable(repository))) from err
     except (ValueError, TypeError, KeyError) as err:
@@ -151,7 +157,13 @@ def locate(
             f"{path} of {repository.id} was not read here before, and this is offline mode."
         )
     headers = build_hf_headers(token=repository.token)
-    url = hf_hub_url(repository.id, path, revision=commit, endpoint=repository.endpoint)
+    url = hf_hub_url(
+        repository.id,
+        path,
+        repo_type=repository.kind,
+        revision=commit,
+        endpoint=repository.endpoint,
+    )
     if not listed.apart:
         return Address(url, headers)
     try:
@@ -203,8 +215,8 @@ def refused(err: Exception, repository: Repository) -> SourceError:
         )
     if isinstance(err, errors.RepositoryNotFoundError) or status == 404:
         return SourceError(
-            f"There is no model {repository.id} on the Hub, or it is private. Check the "
-            f"spelling, or give a token that may read it."
+            f"There is no {_KINDS[repository.kind]} {repository.id} on the Hub, or it is private. "
+            f"Check the spelling, or give a token that may read it."
         )
     if status == 401:
         return SourceError("The Hub does not accept this token. Give a valid one, or none.")
@@ -215,8 +227,10 @@ def refused(err: Exception, repository: Repository) -> SourceError:
     )
 
 
-def no_id(text: str) -> str:
-    """The sentence for a text that cannot be the id of a model."""
+def no_id(text: str, *, kind: str = "model") -> str:
+    """The sentence for a text that cannot be the id of a model, or of a data set."""
+    if kind != "model":
+        return f"{text or '(nothing)'} cannot be the id of a Hub data set; write OWNER/NAME."
     return (
         f"{text} cannot be the id of a Hub model; write hub:OWNER/NAME, as in the address of the "
         f"model's page."

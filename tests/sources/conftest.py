@@ -92,7 +92,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self._cdn(path)
         elif path == "/api/models":
             self._search()
-        elif path.startswith("/api/models/"):
+        elif path.startswith(("/api/models/", "/api/datasets/")):
             self._listing(path)
         else:
             self._resolve(path)
@@ -146,7 +146,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def _listing(self, path: str) -> None:
         hub = self.server.hub
-        found = re.fullmatch(r"/api/models/(.+?)(?:/revision/(.+))?", path)
+        found = re.fullmatch(r"/api/(?:models|datasets)/(.+?)(?:/revision/(.+))?", path)
         assert found is not None
         if hub.answer is not None:
             self._error(hub.answer, "")
@@ -168,7 +168,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def _resolve(self, path: str) -> None:
         hub = self.server.hub
-        found = re.fullmatch(r"/(.+?)/resolve/([^/]+)/(.+)", path)
+        found = re.fullmatch(r"/(?:datasets/)?(.+?)/resolve/([^/]+)/(.+)", path)
         if found is None or not self._may_read(found[1]):
             return
         assert found[2] == COMMIT, "every read must be pinned to the commit"

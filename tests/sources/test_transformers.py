@@ -111,8 +111,9 @@ def judged(model_type: str) -> tuple[int, int, int] | None:
     found = {e.name for suspect in suspects.find(entries, config) for e in suspect.parts}
     truth = {
         name
-        for name in state
-        if any(same_tensor(known, name) for known in SURVEY.get(model_type, ()))
+        for name, tensor in state.items()
+        if tensor.numel()  # yolos keeps a table a layer but the last, and is built with one
+        and any(same_tensor(known, name) for known in SURVEY.get(model_type, ()))
     }
     others = [re.compile(rf"(?:^|\.)(?:{pattern})$") for pattern in catalogued(model_type)]
     wrong = {name for name in found - truth if not any(pattern.search(name) for pattern in others)}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _LIMIT = 256 << 20
 _PIECE = 1 << 20
 _MOST_VALUES = 1 << 16  # of a line: no model is wider
-_MOST_LINES = 1 << 18
+_MOST_LINES = 1 << 17
 _LONGEST_LINE = 4 << 20  # characters
 _SHOWN = 40  # characters of a word that an error repeats
 _BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
