@@ -19,6 +19,7 @@ from posviz.ui.page import Number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from streamlit.delta_generator import DeltaGenerator
 
     from posviz.model.weights import Weights
     from posviz.ui.inside import Inside
@@ -40,6 +41,7 @@ def view(of: Inside) -> None:
         st.info(literal(of.weights.no_attention), icon=":material/info:")
         page.provenance(of.found)
         return
+    top = st.container()  # the answer stands above the controls that it depends on
     left, middle, right = st.columns([1, 2, 3], vertical_alignment="bottom")
     layer = _layer(of, left)
     heads = _profiles(*of.key, layer, of.weights)
@@ -50,9 +52,10 @@ def view(of: Inside) -> None:
     )  # fmt: skip
     facts = [f"layer {layer}", *_limits(of, layer, shown)]
     if shown == "score":
-        _score(of, layer, chosen, facts)
+        _score(of, layer, chosen, facts, top)
     else:
-        _answer(of, layer, heads, chosen)
+        with top:
+            _answer(layer, heads, chosen)
         _numbers(heads, chosen)
         with page.card():
             _draw(of, shown, heads, chosen)
@@ -66,14 +69,14 @@ def view(of: Inside) -> None:
         )
 
 
-def _layer(of: Inside, column: st.delta_generator.DeltaGenerator) -> int:
+def _layer(of: Inside, column: DeltaGenerator) -> int:
     layers = range(of.weights.n_layers)
     if st.session_state.get(LAYER) not in (None, *layers):
         st.session_state[LAYER] = 0
     return int(column.selectbox("Layer", layers, key=LAYER, bind="query-params"))
 
 
-def _head(heads: list[HeadProfile], column: st.delta_generator.DeltaGenerator) -> HeadProfile:
+def _head(heads: list[HeadProfile], column: DeltaGenerator) -> HeadProfile:
     """The chosen head; the most positional first."""
     by_number = {head.number: head for head in heads}
     if st.session_state.get(HEAD) not in (None, *by_number):
@@ -100,7 +103,7 @@ def _limits(of: Inside, layer: int, shown: str) -> list[str]:
     return said
 
 
-def _answer(of: Inside, layer: int, heads: list[HeadProfile], chosen: HeadProfile) -> None:
+def _answer(layer: int, heads: list[HeadProfile], chosen: HeadProfile) -> None:
     named: dict[str, int] = {}
     for head in heads:
         named[head.label] = named.get(head.label, 0) + 1
@@ -182,7 +185,9 @@ def _open(number: int) -> None:
     st.session_state["heads"] = "pattern"
 
 
-def _score(of: Inside, layer: int, chosen: HeadProfile, facts: list[str]) -> None:
+def _score(
+    of: Inside, layer: int, chosen: HeadProfile, facts: list[str], top: DeltaGenerator
+) -> None:
     """A real score of the first layer in parts that add up to the model's own."""
     if layer:
         st.info(
@@ -200,7 +205,8 @@ def _score(of: Inside, layer: int, chosen: HeadProfile, facts: list[str]) -> Non
         return
     split = split_scores(before, of.weights.head(0, chosen.number), causal=of.weights.is_causal)
     shares, null = split.shares(), _null_shares(of, before, chosen)
-    _answer_score(chosen, shares)
+    with top:
+        _answer_score(chosen, shares)
     if shares is not None:
         page.numbers(
             *(

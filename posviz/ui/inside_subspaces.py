@@ -59,6 +59,10 @@ def _shown(of: Inside, found: Subspaces, tokens: TokenSpace, rows: NDArray[np.fl
     energy = coordinate_energy(rows)
     null_energy = coordinate_energy(NULLS["gaussian"].make(rows, np.random.default_rng(0)))
     _answer(found)
+    shown = st.segmented_control(
+        "Show", list(SHOWN), default="projection", required=True, format_func=SHOWN.__getitem__,
+        key="spaces", bind="query-params",
+    )  # fmt: skip
     page.numbers(
         Number(
             percent(found.overlap),
@@ -78,10 +82,6 @@ def _shown(of: Inside, found: Subspaces, tokens: TokenSpace, rows: NDArray[np.fl
             f"random rows {count(null_energy.dimensions_for(0.9))}",
         ),
     )
-    shown = st.segmented_control(
-        "Show", list(SHOWN), default="projection", required=True, format_func=SHOWN.__getitem__,
-        key="spaces", bind="query-params",
-    )  # fmt: skip
     with page.card():
         if shown == "projection":
             picture = against_random(
@@ -122,7 +122,8 @@ def _answer(found: Subspaces) -> None:
     elif found.overlap < 0.8 * found.null_overlap:
         headline = "Tokens and positions keep out of each other's way, more than random rows would."
     else:
-        headline = "Tokens and positions share directions as much as random rows, or more."
+        more = "more than" if found.overlap > 1.2 * found.null_overlap else "about as much as"
+        headline = f"Tokens and positions share directions {more} random rows do."
     where = (
         f"Of the token table's last directions, where tokens are shortest, "
         f"{percent(last, digits=0)} lies in position's space, of its middle ones "

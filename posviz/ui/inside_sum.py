@@ -46,13 +46,15 @@ class Moved:
 
 def view(of: Inside) -> None:
     """The whole view."""
+    top = st.container()  # the answer stands above the controls that it depends on
     text = inside.typed(of)
     if text is None:
         return
     reading, before = text
     moved = _change(of, reading, before)
     random = _with_rows(of, before, "gaussian")
-    _answer(of, before, moved)
+    with top:
+        _answer(of, before, moved)
     _numbers(before, random, moved)
     above, below = st.container(), st.container()  # settings stand below what depends on them
     with below:
@@ -164,7 +166,11 @@ def _numbers(before: Parts, random: Parts, moved: Moved | None) -> None:
             "a model without positions 0°",
         )
     page.numbers(
-        Number(decimal(ratio, digits=2), "length of position over token row", "equal parts 1"),
+        Number(
+            decimal(ratio, digits=2),
+            "length of position over token row, median",
+            "equally long rows 1",
+        ),
         Number(
             f"{decimal(angle, digits=1)}°",
             "angle of token and position row, median",
