@@ -1,7 +1,7 @@
 """The open table at another length: what each method does to it, and the new table to take home."""
 
 from posviz.interpolation import METHODS
-from posviz.ui import address, controls, page, stretch, takehome
+from posviz.ui import address, controls, finetune, page, stretch, takehome
 from posviz.ui.format import decimal
 from posviz.ui.page import Number
 from posviz.ui.stretch_views import VIEWS, all_numbers
@@ -36,6 +36,7 @@ after = f"{new.table.n_positions:,} positions"
 page.provenance(
     found, f"{METHODS[choice.method].label.lower()} to {after}", stretch.kept_said(new), "all rows"
 )
+finetune.section(found, choice)
 takehome.take_home(found, new.table, choice)
 with page.heavy_section("All numbers") as shown:
     if shown:

@@ -30,7 +30,7 @@ from posviz.ui.access import visitor_access
 from posviz.ui.format import literal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     import numpy as np
@@ -137,7 +137,7 @@ def train(settings: Mapping[str, Any], text: Text | None) -> None:
         if text is not None:
             write_whole(folder / TEXT, text.content)
             config = default_config(**settings, text=str(folder / TEXT))
-        _start(config, folder, resume=False)
+        begin(config, folder)
     except TrainingError as error:
         refuse(str(error))
 
@@ -145,12 +145,13 @@ def train(settings: Mapping[str, Any], text: Text | None) -> None:
 def go_on(run: Run) -> None:
     """Take up a run that was stopped."""
     try:
-        _start(TrainConfig.from_dict(run.settings), run.folder, resume=True)
+        begin(TrainConfig.from_dict(run.settings), run.folder, resume=True)
     except TrainingError as error:
         refuse(str(error))
 
 
-def _start(config: TrainConfig, folder: Path, *, resume: bool) -> None:
+def begin(config: TrainConfig, folder: Path, *, resume: bool = False) -> None:
+    """Start a run of this visitor in a folder, or put it in the queue; raises TrainingError."""
     job = jobs().start(st.session_state[_VISITOR], config, folder, resume=resume)
     if job.out != folder:  # another tab of this visitor was quicker
         discard_empty(folder)
@@ -190,12 +191,19 @@ def just_ended() -> str | None:
     return f"run:{job.out.name}"
 
 
-def watch(job: Job) -> None:
-    """The live view: it looks again by itself while the run lives, and then runs the page anew."""
-    st.fragment(run_every=EVERY)(_live)(job)
+def watch(job: Job, draw: Callable[[Job, Run], None] | None = None) -> None:
+    """The live view: it looks again by itself while the run lives, and then runs the page anew.
+
+    Parameters
+    ----------
+    job : Job
+    draw : function (job, run) or None
+        Draws the run so far; None for curve, loss and pairs.
+    """
+    st.fragment(run_every=EVERY)(_live)(job, draw or _draw)
 
 
-def _live(job: Job) -> None:
+def _live(job: Job, draw: Callable[[Job, Run], None]) -> None:
     job.touch()
     if not job.alive:
         st.rerun()
@@ -206,7 +214,7 @@ def _live(job: Job) -> None:
         st.progress(min(job.progress.get("step", 0) / max(steps, 1), 1.0), text=_told(job))
     run = _so_far(job.out)
     if run is not None and run.steps:
-        _draw(job, run)
+        draw(job, run)
 
 
 def _told(job: Job) -> str:

@@ -1,0 +1,154 @@
+"""The part of the Interpolation page that trains the stretched table a little, and watches it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from posviz.analysis.similarity import similarity
+from posviz.errors import TrainingError
+from posviz.figures.heatmap import heatmap
+from posviz.interpolation import METHODS
+from posviz.training.finetune import MOVING, STEPS, FineTuneConfig, fine_tune_config, run_name
+from posviz.training.runs import open_run
+from posviz.training.shelf import new_run_folder
+from posviz.ui import figure, lab, page
+from posviz.ui.format import decimal, literal
+from posviz.ui.picker import TABLE
+
+if TYPE_CHECKING:
+    from posviz.training.job import Job
+    from posviz.training.runs import Run
+    from posviz.ui.opened import Opened
+    from posviz.ui.stretch import Choice
+
+MOST_STEPS = 2000
+
+
+def section(found: Opened, choice: Choice) -> None:
+    """Fine-tune the table that the page shows, on the task its model was trained for."""
+    with page.heavy_section("Fine-tune the new rows") as is_open:
+        if not is_open:
+            return
+        if not found.ref.startswith(("demo:", "run:")) or not isinstance(choice.size, int):
+            st.info(
+                "Models that posviz trained are fine-tuned here: open a demo or a run. Any other "
+                "model can be taken home whole, and fine-tuned by your own program.",
+                icon=":material/info:",
+            )
+            return
+        job = lab.current()
+        lab.refusal()
+        if job is not None and job.alive and not isinstance(job.config, FineTuneConfig):
+            st.info("Your run on the Training page is under way; one trains at a time.")
+        elif job is not None and job.alive:
+            lab.watch(job, _draw)
+        else:
+            _controls(found, choice, choice.size)
+            if job is not None and job.state in ("done", "stopped"):
+                _outcome(job)
+
+
+def _controls(found: Opened, choice: Choice, length: int) -> None:
+    left, middle, right = st.columns([4, 2, 2], vertical_alignment="bottom")
+    moving = left.segmented_control(
+        "Which rows may move",
+        list(MOVING),
+        default="new",
+        required=True,
+        format_func=lambda key: MOVING[key].label,
+        key="moving",
+        help="\n\n".join(f"**{one.label}.** {one.explanation}" for one in MOVING.values()),
+    )
+    steps = middle.number_input("Steps", 1, MOST_STEPS, STEPS, key="tuning_steps")
+    right.button(
+        "Fine-tune",
+        key="fine-tune",
+        type="primary",
+        icon=":material/play_arrow:",
+        width="stretch",
+        on_click=_start,
+        args=(found.ref, length, int(steps), moving, choice),
+    )
+    st.caption(_told(found, choice, length, moving))
+
+
+def _told(found: Opened, choice: Choice, length: int, moving: str) -> str:
+    """What the button will do, in one or two sentences."""
+    old, method = found.table.n_positions, METHODS[choice.method]
+    begun = f"{literal(found.ref)} at {length:,} positions ({method.label.lower()})"
+    if moving == "table" or (method.family == "resample" and not choice.keep):
+        rows = "Every row of the table learns"
+    elif method.family == "resample":
+        rows = "The resampled rows learn, those that were put back do not"
+    else:
+        rows = f"Positions {old:,} to {length - 1:,} learn, those before stay bit for bit"
+    return f"{begun} goes on with its own task. {rows}; no other weight moves."
+
+
+def _start(ref: str, length: int, steps: int, moving: str, choice: Choice) -> None:
+    try:
+        config = fine_tune_config(
+            ref, length, steps=steps, moving=moving, method=choice.method, grid=choice.grid,
+            keep=choice.keep,
+        )  # fmt: skip
+        lab.begin(config, new_run_folder(run_name(config)))
+    except TrainingError as error:
+        lab.refuse(str(error))
+
+
+def _draw(job: Job, run: Run) -> None:
+    """A live fine-tuning: the loss first, since that is what it is for."""
+    left, right = st.columns(2)
+    with left, page.card("Loss"):
+        figure.show(lab.loss(run, job=job), key="tuning-loss", height=300)
+    with right, page.card(f"Which positions look alike at step {run.steps[-1]:,}"):
+        pairs = heatmap(similarity(run.snapshot()), limits=(-1, 1), name=run.name)
+        figure.show(pairs, key="tuning-pairs", height=300, picks=False)
+
+
+def _outcome(job: Job) -> None:
+    """What became of the visitor's last fine-tuning."""
+    config = job.config
+    if not isinstance(config, FineTuneConfig):
+        return
+    try:
+        run = open_run(job.out)
+    except TrainingError:  # deleted since
+        return
+    if not run.steps:
+        return
+    first, last = run.metrics[0], run.metrics[-1]
+    st.markdown(
+        f"**{literal(run.name)}.** In {last['step']:,} steps the loss at {config.n_positions:,} "
+        f"positions went from {decimal(first['loss'])} to {decimal(last['loss'])} nats"
+        f"{_before(config.source)}."
+    )
+    with page.card("Loss"):
+        figure.show(lab.loss(run), key="tuned-loss", height=240, picks=False)
+    st.button(
+        f"Open run:{run.name} on every page",
+        key="open-tuned",
+        icon=":material/open_in_full:",
+        on_click=_open,
+        args=(run,),
+    )
+
+
+def _before(source: str) -> str:
+    """The loss of the model at its own length, where its run still tells it."""
+    from posviz.training.finetune import source_folder
+
+    try:
+        run = open_run(source_folder(source))
+    except TrainingError:
+        return ""
+    if not run.metrics:
+        return ""
+    rows = run.settings.get("n_positions")
+    return f"; before it was stretched, at {rows:,}, it was {decimal(run.metrics[-1]['loss'])}"
+
+
+def _open(run: Run) -> None:
+    st.session_state[TABLE] = f"run:{run.name}"
