@@ -68,15 +68,17 @@ def _null(of: Analysis, key: str, name: str) -> str:
 
 
 def components(of: Analysis, most: int = 10) -> None:
-    """Share of each leading component, beside those of its nulls."""
+    """Share of each leading component, beside its nulls; a shuffle changes none of them."""
     ratios = {"this table": of.explained_variance_ratio} | {
-        label: of.nulls[key].draws[0].explained_variance_ratio for key, label in nulls.NAMES.items()
+        label: of.nulls[key].draws[0].explained_variance_ratio
+        for key, label in nulls.NAMES.items()
+        if key != "shuffled"
     }
     if of.explained_variance_ratio is None:
         return
     rows = [
         (
-            f"component {k + 1}",
+            count(k + 1),
             *(
                 percent(float(ratio[k])) if ratio is not None else ABSENT
                 for ratio in ratios.values()
@@ -84,7 +86,7 @@ def components(of: Analysis, most: int = 10) -> None:
         )
         for k in range(min(most, of.decomposition.rank))
     ]
-    markdown_table(("share of the variance", *ratios), rows)
+    markdown_table(("share of component", *ratios), rows)
 
 
 def helix(of: Analysis, fit: HelixFit | None) -> None:
@@ -122,7 +124,7 @@ def special(of: Analysis) -> None:
     """Rows unlike the rest, each with its reason."""
     if of.special_rows:
         rows = [(count(row.position), decimal(row.norm), row.reason) for row in of.special_rows]
-        markdown_table(("special position", "norm", "why"), rows[:40])
+        markdown_table(("special position", "norm", "why"), rows[:40], right={1})
 
 
 def energy(own: CoordinateEnergy, null: CoordinateEnergy) -> None:
