@@ -215,7 +215,7 @@ def test_f22_the_file_wins_over_the_config_and_both_are_named(opened, rows):
     )
 
 
-def test_prefixes_of_training_code_change_neither_label_nor_numbers(opened, rows):
+def test_l11_prefixes_of_training_code_change_neither_label_nor_numbers(opened, rows):
     table = rows(16, 8)
     seen = set()
     for prefix in ("", "_orig_mod.", "module.", "module._orig_mod.", "_orig_mod.module."):

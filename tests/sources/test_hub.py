@@ -165,7 +165,7 @@ def test_zip_checkpoint_is_read_by_ranges(fake_hub, rows, tmp_path):
         ),
     ],
 )
-def test_gated_model_says_what_is_missing(gpt2_repo, tmp_path, token, sentence):
+def test_h01_gated_model_says_what_is_missing(gpt2_repo, tmp_path, token, sentence):
     hub, _ = gpt2_repo
     hub.gated[REPO] = "hf_right"
     with pytest.raises(SourceError) as caught:
@@ -211,7 +211,7 @@ def test_saved_token_is_not_sent(gpt2_repo, tmp_path, monkeypatch):
         ),
     ],
 )
-def test_what_is_not_there_is_named(gpt2_repo, tmp_path, ref, sentence):
+def test_h01_what_is_not_there_is_named(gpt2_repo, tmp_path, ref, sentence):
     hub, _ = gpt2_repo
     with pytest.raises(SourceError) as caught:
         sources.open(ref, access=hub.access(tmp_path / "cache"))
@@ -228,7 +228,7 @@ def test_every_other_answer_is_one_sentence(gpt2_repo, tmp_path, status):
     assert "Traceback" not in str(caught.value)
 
 
-def test_header_just_under_a_round_size_is_read_whole(fake_hub, raw_safetensors, rows, tmp_path):
+def test_h03_header_just_under_a_round_size_is_read_whole(fake_hub, raw_safetensors, rows, tmp_path):
     table = rows(16, 8)
     tensors = {f"h.{i}.bias": ("F32", (1,), b"\0\0\0\0") for i in range(1200)}
     tensors["transformer.wpe.weight"] = ("F32", (16, 8), table.tobytes())
