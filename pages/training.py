@@ -34,7 +34,8 @@ else:
     screen.along(shown, other, at=step)
     screen.provenance(shown, other, found, at=step)
     reel.take_over(shown, step)
-    trained.section(shown, other)
     reel.follow(shown, other)
 with page.section("Runs"):
     shelf.shelf()
+if not live:
+    trained.section(shown, other)

@@ -12,6 +12,7 @@ from posviz.training.positions import TABLE_KINDS
 from posviz.training.tasks import TASKS
 from posviz.ui import lab, page
 from posviz.ui.format import literal
+from posviz.ui.owntext import own_text
 
 SIZES: dict[str, tuple[str, dict[str, int]]] = {  # label, and the settings behind it
     "small": ("Small", {"n_positions": 32, "d_model": 32}),
@@ -19,7 +20,6 @@ SIZES: dict[str, tuple[str, dict[str, int]]] = {  # label, and the settings behi
     "large": ("Large", {"n_positions": 192, "d_model": 96}),
 }
 MOST_STEPS = 20_000
-TEXT_MB = 16
 _USUAL: dict[str, Any] = {  # the form's defaults that do not hang on the task
     "table": "learned",
     "table_scale": TrainConfig.table_scale,
@@ -104,12 +104,7 @@ def _settings(task: str, size: str) -> tuple[dict[str, Any], lab.Text | None]:
     }  # fmt: skip
     if not TASKS[task].reads_text:
         return chosen, None
-    own = st.file_uploader(
-        "Your own text (UTF-8); without it the help topics of Python",
-        max_upload_size=TEXT_MB,
-        key="own_text",
-    )
-    return chosen, None if own is None else lab.Text(own.name, own.getvalue())
+    return chosen, own_text()
 
 
 def _experiments() -> None:

@@ -357,3 +357,42 @@ def test_a_server_that_was_killed_is_told_and_the_run_goes_on(
     again.button(key="go-on").click().run()
     assert not again.exception
     assert lab.jobs().trains(home / "copy-1")
+
+
+def test_a_data_set_of_the_hub_is_asked_for_first_and_then_trained_on(
+    home: Path, registry: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from posviz.sources import corpus
+    from posviz.sources.readers import MemoryFile, Traffic
+
+    words = b"the quick brown fox jumps over the lazy dog\n" * 30
+
+    def found(name: str, access: object) -> corpus.Corpus:
+        reader = MemoryFile("train.txt", words, Traffic())
+        return corpus.Corpus(name, "train.txt", 10**9, len(words), reader)
+
+    monkeypatch.setattr(corpus, "find_corpus", found)
+    app = visit(task="Next character of a text", size="Small")
+    app.text_input(key="text_dataset").set_value("someone/words").run()
+    assert not app.exception
+    assert app.button(key="fetch-text").label.startswith("Fetch 1.32 kB of 1 GB from train")
+    app.button(key="fetch-text").click().run()
+    assert "characters of someone/words are the text of the next run" in said(app)
+    app.button(key="train").click().run()
+    assert not app.error
+    (job,) = registry._jobs.values()
+    assert Path(job.config.text).read_bytes() == words[: corpus.MOST_BYTES]
+
+
+def test_a_data_set_that_cannot_be_reached_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    app = visit(task="Next character of a text", size="Small")
+    app.text_input(key="text_dataset").set_value("someone/elsewhere").run()
+    assert not app.exception
+    (error,) = app.error
+    assert "this is offline mode" in error.value
