@@ -137,12 +137,11 @@ def _bundle(found: Opened) -> Bundle | None:
 def _agreed(ref: str, access: Access) -> bool:
     """Whether the whole model is here, or the visitor asks for its download."""
     from posviz.sources.hub import on_this_machine
-    from posviz.sources.snapshot import download_size
 
     agreed: set[str] = st.session_state.setdefault(_AGREED, set())
     if ref in agreed or on_this_machine(ref, access) is not None:
         return True
-    name, size = download_size(ref, access)
+    name, size = _download_size(ref, access.token, access)
     if size == 0:
         return True
     st.markdown(
@@ -153,6 +152,13 @@ def _agreed(ref: str, access: Access) -> bool:
         agreed.add(ref)
         return True
     return False
+
+
+@st.cache_data(ttl=600, max_entries=16, show_spinner=False)
+def _download_size(ref: str, token: str | bool, _access: Access) -> tuple[str, int]:
+    from posviz.sources.snapshot import download_size
+
+    return download_size(ref, _access)
 
 
 def _named(found: Opened) -> str | None:
