@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 TABLE, PARAMETER, WITHOUT, EXPERT = "table", "parameter", "without", "expert"
 _PARAMETER_OF = "_parameter_of"  # the reference that the picked parameter belongs to
 DEMOS = ("demo:gpt-mini", "demo:bert-mini")
-UPLOAD_MB = 1024  # the same as server.maxUploadSize in .streamlit/config.toml
 PLACEHOLDER = "A name, hub:OWNER/NAME or a path"
 GRAMMAR = (
     "Pick one, or type your own: a Hub model as `hub:OWNER/NAME` (only the table's "
@@ -93,17 +92,18 @@ def _references() -> tuple[str, str]:
 def _open_another() -> None:
     with st.popover("Upload a checkpoint", width="stretch"):
         turn = st.session_state.setdefault("_upload_turn", 0)
+        most = int(st.get_option("server.maxUploadSize"))  # MB, as the operator set it
         st.file_uploader(
             "A checkpoint, or its table alone",
             type=ENDINGS,
             accept_multiple_files=True,
-            max_upload_size=UPLOAD_MB,
+            max_upload_size=most,
             key=f"upload-{turn}",
             on_change=_take_upload,
             help="Add its config.json too, and every shard if there are several.",
         )
         st.caption(
-            f"Up to {UPLOAD_MB:,} MB; only the table is kept. For a larger model, type its path "
+            f"Up to {most:,} MB; only the table is kept. For a larger model, type its path "
             f"or `hub:OWNER/NAME` in the box above."
         )
 
@@ -121,7 +121,8 @@ def _take_upload() -> None:
     for file in files:
         named[_free(file.name, named)] = file
     ref = opened.take_upload(named)
-    session["_upload_turn"] += 1  # a fresh uploader: the server lets go of the files
+    session["_upload_turn"] += 1  # a fresh uploader
+    uploads.let_go(files)
     if ref is not None:
         session[TABLE] = ref
 

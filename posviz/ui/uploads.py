@@ -18,8 +18,10 @@ from posviz.errors import PosvizError, SourceError
 from posviz.ui.facts import Facts, Read, facts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import IO
+
+    from streamlit.runtime.uploaded_file_manager import UploadedFile
 
     from posviz.sources import Checkpoint
     from posviz.table import PositionTable
@@ -67,6 +69,20 @@ def take(files: Mapping[str, IO[bytes]]) -> str:
     for oldest in list(kept)[:-KEPT]:
         del kept[oldest]
     return ref
+
+
+def let_go(files: Iterable[UploadedFile]) -> None:
+    """Free the memory of uploaded files, which the server would keep to the end of the visit."""
+    from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+    run = get_script_run_ctx()
+    if run is None:
+        return
+    for file in files:
+        # Of the manager in memory, which is the one every server has.
+        run.uploaded_file_mgr.remove_file(  # type: ignore[attr-defined]
+            session_id=run.session_id, file_id=file.file_id
+        )
 
 
 def listed() -> tuple[str, ...]:

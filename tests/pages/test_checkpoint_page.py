@@ -139,6 +139,20 @@ def test_a_config_alone_says_what_is_missing() -> None:
     )
 
 
+def test_the_server_lets_go_of_uploaded_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+
+    gone: list[str] = []
+
+    def remove_file(_: object, session_id: str, file_id: str) -> None:
+        gone.append(file_id)
+
+    monkeypatch.setattr(MemoryUploadedFileManager, "remove_file", remove_file)
+    app = upload(run(), ("a.npy", npy(ROWS)), ("config.json", b"{}"))
+    assert "upload:a.npy" in said(app)
+    assert len(set(gone)) == 2
+
+
 def test_two_models_at_once_say_which_is_open() -> None:
     app = upload(run(), ("a.safetensors", save({"wpe.weight": ROWS})), ("b.npy", npy(ROWS[:9])))
     assert "a.safetensors is open. Uploaded with it and not open: b.npy." in said(app)

@@ -212,7 +212,7 @@ def test_one_click_takes_another_table_and_another_file_forgets_it(tmp_path: Pat
     assert "demo:bert-mini" in said(app)
 
 
-def test_uploads_are_kept_by_their_content() -> None:
+def test_u08_uploads_are_kept_by_their_content() -> None:
     """The same name and size with other numbers is another upload (streamlit#1388)."""
     app = run()
     for value in (1.0, 2.0, 1.0):
