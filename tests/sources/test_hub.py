@@ -228,7 +228,9 @@ def test_every_other_answer_is_one_sentence(gpt2_repo, tmp_path, status):
     assert "Traceback" not in str(caught.value)
 
 
-def test_h03_header_just_under_a_round_size_is_read_whole(fake_hub, raw_safetensors, rows, tmp_path):
+def test_h03_header_just_under_a_round_size_is_read_whole(
+    fake_hub, raw_safetensors, rows, tmp_path
+):
     table = rows(16, 8)
     tensors = {f"h.{i}.bias": ("F32", (1,), b"\0\0\0\0") for i in range(1200)}
     tensors["transformer.wpe.weight"] = ("F32", (16, 8), table.tobytes())
