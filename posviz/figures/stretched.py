@@ -9,7 +9,7 @@ import numpy as np
 
 from posviz.figures.curve import chosen
 from posviz.figures.film import curve_film
-from posviz.figures.lines import add_line, add_nulls, gaps, label, padded
+from posviz.figures.lines import add_line, add_nulls, gaps, padded
 from posviz.figures.picture import Film, Picture
 from posviz.figures.theme import LIGHT, blank
 
@@ -113,11 +113,6 @@ def before_and_after(
     add_line(
         figure, np.linspace(0, 1, max(len(new), 2))[: len(new)], new, hover=hover, name=names[1]
     )
-    known = np.flatnonzero(np.isfinite(new))
-    if known.size:
-        row = known[len(known) // 3]
-        at = row / max(len(new) - 1, 1)
-        label(figure, at, new[row], names[1], colour=LIGHT.accent, yshift=12)
     return Picture(figure, _alt(old, new, quantity, names))
 
 

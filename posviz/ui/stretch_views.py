@@ -95,7 +95,7 @@ def rows(found: Opened, new: Stretched, choice: Choice) -> None:
     for quantity, field in quantities.items():
         before, after = getattr(old, field), getattr(now, field)
         if len(before) and len(after):
-            with page.card():
+            with page.card(quantity.capitalize()):
                 picture = before_and_after(before, after, quantity=quantity, names=names)
                 picture = _played(picture, found, choice, field)
                 figure.show(picture, key=f"stretched-{field}", height=300, picks=False)
