@@ -192,6 +192,46 @@ def test_l05_web_page_is_named(refused, page):
     )
 
 
+def test_a_config_is_no_checkpoint(tmp_path):
+    (tmp_path / "config.json").write_text('{"model_type": "gpt2"}')
+    for path in (tmp_path, tmp_path / "config.json"):
+        with pytest.raises(SourceError, match=r"config\.json says how a model is set up"):
+            sources.open(str(path))
+
+
+@pytest.mark.parametrize(
+    ("folders", "first"),
+    [
+        (("checkpoint-500", "checkpoint-1000"), "checkpoint-1000"),
+        (("safety_checker", "text_encoder", "unet"), "text_encoder"),
+        (("b", "a"), "a"),
+        (("a/deep", "b"), "b"),
+    ],
+)
+def test_of_several_folders_one_is_open_and_the_others_are_named(
+    tmp_path, write_safetensors, rows, folders, first
+):
+    for folder in folders:
+        write_safetensors(tmp_path / folder / "model.safetensors", {"wpe.weight": rows(4, 4)})
+    found = sources.open(str(tmp_path))
+    beside = [name for name in sorted(folders) if name != first and "/" not in name]
+    said = f"holds weights in several folders; {first} is open. The others: {', '.join(beside)}."
+    assert [said in warning for warning in found.warnings] == [True] * bool(beside)
+    assert (tmp_path / first / "model.safetensors").stat().st_size == found.size
+
+
+def test_tensors_that_two_files_hold_are_said(shards, rows):
+    """A stale index, and what is there was not made to lie together."""
+    table = rows(16, 8)
+    files = {"a.safetensors": {"wpe.weight": table}, "b.safetensors": {"wpe.weight": rows(16, 8)}}
+    found = sources.open(str(shards({"wpe.weight": "gone.safetensors"}, files)))
+    assert len(found.tables) == 1
+    assert np.array_equal(found.table().weights, table)
+    assert (
+        "Several of the files hold wpe.weight; that of the first file is shown." in found.warnings
+    )
+
+
 def test_text_files_are_no_checkpoints(refused):
     assert "is a text file" in refused("notes.md", b"# Notes\n")
 

@@ -78,6 +78,11 @@ def refusal(reader: Reader, head: bytes) -> SourceError:
             f"loaded, and such files are never run here. Save the weights with torch.save, or as "
             f"safetensors or .npy."
         )
+    if name.endswith(".json"):
+        return SourceError(
+            f"{reader.name} says how a model is set up and holds no numbers of its own. Open the "
+            f"folder it lies in, or the weights beside it."
+        )
     if re.search(r"\.(?:bytes|raw|dat|f32)$", name) and reader.size % 4 == 0:
         return SourceError(
             f"{reader.name} looks like bare numbers ({reader.size // 4:,} if they are float32), "
