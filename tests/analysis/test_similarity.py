@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from posviz.analysis import pairs
+from posviz.analysis import similarity as similarity_module
 from posviz.analysis.pairs import (
     sums_by_blocks,
     sums_by_fourier,
@@ -162,6 +163,24 @@ def test_pooling_is_the_mean_over_blocks_of_pairs(metric: str, side: int) -> Non
     np.testing.assert_allclose(pooled.values, expected, atol=2e-6 * np.abs(full).max())
     np.testing.assert_array_equal(pooled.values, pooled.values.T)
     assert (pooled.low, pooled.high) == (pooled.values.min(), pooled.values.max())
+
+
+def test_distances_of_long_tables_are_the_same_but_for_float32(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    weights = np.cumsum(random_normal(300, 5), axis=0) + 9
+    picture = pooled_similarity(weights, "euclidean", 64)
+    profile = offset_profile(weights, "euclidean")
+    monkeypatch.setattr(similarity_module, "LONG", 100)
+    monkeypatch.setattr(similarity_module, "BLOCK", 40)
+    quick = pooled_similarity(weights, "euclidean", 64)
+    np.testing.assert_array_equal(quick.values, quick.values.T)
+    np.testing.assert_allclose(quick.values, picture.values, atol=1e-3 * picture.high)
+    found = offset_profile(weights, "euclidean")
+    np.testing.assert_allclose(found.mean, profile.mean, atol=1e-3 * picture.high)
+    assert found.std is not None
+    assert profile.std is not None
+    np.testing.assert_allclose(found.std, profile.std, atol=1e-3 * picture.high)
 
 
 @every_metric
