@@ -111,7 +111,7 @@ class View {
       layout.scene.camera.eye = stepBack(layout.scene.camera.eye, this.plot.clientWidth, this.plot.clientHeight);
     }
     this.keep(layout);
-    (this.space ? layout.scene : layout).annotations = this.allNotes(layout.scene?.camera.eye);
+    (this.space ? layout.scene : layout).annotations = this.allNotes(layout.scene?.camera, layout.margin?.t);
     await Plotly.react(this.plot, data, layout, this.config);
     if (this.closed) return Plotly.purge(this.plot);
     if (first) this.listen();
@@ -150,8 +150,9 @@ class View {
   }
 
   // The figure's own annotations, in 3-D the axis titles for this eye, and the cursor's.
-  allNotes(eye) {
-    const titles = this.space ? placeTitles(this.titles.texts, this.titles.ranges, eye, this.colours["ink-soft"]) : [];
+  allNotes(camera, above = 0) {
+    const size = [this.plot.clientWidth, this.plot.clientHeight - above];
+    const titles = this.space ? placeTitles(this.titles.texts, this.titles.ranges, camera, size, this.colours["ink-soft"]) : [];
     const point = this.walk.find(({ position }) => position === this.cursor);
     if (!point) return [...this.notes, ...titles];
     const cursor = {
@@ -340,7 +341,7 @@ class View {
   // Put the annotations on the figure again: the cursor moved, or the view turned.
   write() {
     const path = this.space ? "scene.annotations" : "annotations";
-    window.Plotly.relayout(this.plot, { [path]: this.allNotes(this.plot._fullLayout.scene?.camera.eye) });
+    window.Plotly.relayout(this.plot, { [path]: this.allNotes(this.plot._fullLayout.scene?.camera, this.plot._fullLayout.margin.t) });
   }
 
   describe({ values, position }) {

@@ -14,8 +14,32 @@ function takeTitles(scene) {
   });
 }
 
-// The annotations that carry the titles, seen from `eye`.
-function placeTitles(titles, ranges, eye, colour) {
+// Where a point of the data lies across a scene `width` by `height` pixels, from its middle. As
+// Plotly looks: the box's sides multiply to 1, it stands round the origin, the lens opens 45 degrees.
+function across(point, ranges, { eye, center }, height) {
+  const sides = ranges.map(([low, high]) => high - low);
+  const scale = Math.cbrt(sides.reduce((product, side) => product * side));
+  const from = SPACE_AXES.map((name, axis) => {
+    const [low, high] = ranges[axis];
+    return (point[name[0]] - (low + high) / 2) / scale - eye[name[0]];
+  });
+  const forward = ["x", "y", "z"].map((axis) => (center?.[axis] ?? 0) - eye[axis]);
+  const far = Math.hypot(...forward);
+  const depth = from.reduce((sum, value, axis) => sum + (value * forward[axis]) / far, 0);
+  const flat = Math.hypot(forward[0], forward[1]) || 1;
+  const right = (from[0] * forward[1] - from[1] * forward[0]) / flat;
+  return (right / depth / Math.tan(Math.PI / 8)) * (height / 2);
+}
+
+// How far a text of `words` round `at` must move so that it does not reach over the border.
+function inward(at, words, width) {
+  const half = 3.3 * words.length; // a little over half its width, at 13 pixels
+  return Math.max(0, half - width / 2 - at) - Math.max(0, at + half - width / 2);
+}
+
+// The annotations that carry the titles, seen by `camera` in a scene of `size` (width, height).
+function placeTitles(titles, ranges, camera, size, colour) {
+  const { eye } = camera;
   // A hair inside the box: Plotly hides what rounding puts outside it.
   const inside = ([low, high], air = 1e-6 * (high - low)) => ({ low: low + air, high: high - air, middle: (low + high) / 2 });
   const [x, y, z] = ranges.map((range) => inside(range));
@@ -29,9 +53,14 @@ function placeTitles(titles, ranges, eye, colour) {
     { x: towards(x, eye.x), y: y.middle, z: floor, yshift: down * 28, ...rightOf(-eye.x * eye.y) },
     { x: towards(x, eye.y), y: towards(y, -eye.x), z: z.middle, xanchor: "center", textangle: -90, xshift: -46 },
   ];
-  return titles.flatMap((text, axis) =>
-    text ? [{ ...places[axis], text, showarrow: false, font: { color: colour, size: 13 } }] : []
-  );
+  return titles.flatMap((text, axis) => {
+    if (!text) return [];
+    const place = places[axis];
+    const at = across(place, ranges, camera, size[1]) + place.xshift;
+    const move = inward(at, place.textangle ? "—" : text, size[0]);
+    const yshift = move && place.yshift ? place.yshift + down * 12 : place.yshift; // past the numbers there
+    return [{ ...place, xshift: place.xshift + move, yshift, text, showarrow: false, font: { color: colour, size: 13 } }];
+  });
 }
 
 // figures/curve.py fits the box into a figure 1.2 times as wide as high. A narrower one would cut
