@@ -75,6 +75,7 @@ def test_packing_is_done_once_a_picture_and_forgotten_with_it() -> None:
     picture = curve_2d(np.eye(3))
     assert pack(picture, key="a") is pack(picture, key="a")
     assert pack(picture, key="b") != pack(picture, key="a")
+    gc.collect()  # pictures of other tests
     known = len(figure._packed)
     del picture
     gc.collect()
