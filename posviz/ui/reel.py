@@ -98,14 +98,10 @@ def choose(found: Opened) -> Reel:
         session[lab.WATCHED] = finished
     if session.get(lab.WATCHED, refs[0]) not in refs:
         del session[lab.WATCHED]
-    own = found.ref.partition("@")[0]
-    ref = st.selectbox(
-        "Watch",
-        refs,
-        index=refs.index(own if own in refs else FIRST),
-        key=lab.WATCHED,
-        bind="query-params",
-    )
+    if lab.WATCHED not in session and lab.WATCHED not in st.query_params:
+        own = found.ref.partition("@")[0]
+        session[lab.WATCHED] = own if own in refs else FIRST
+    ref = st.selectbox("Watch", refs, key=lab.WATCHED, bind="query-params")
     return _reel(ref, stamp(ref))
 
 
@@ -125,8 +121,8 @@ def said(reel: Reel) -> tuple[str, str]:
     first, last = reel.first, reel.last
     fell = (first["loss"], last["loss"])
     if not reel.learned:
-        label = TABLE_KINDS[reel.run.settings["table"]].label
-        headline = f"The rows never changed: {label.lower()}."
+        kind = TABLE_KINDS[reel.run.settings["table"]]
+        headline = f"The rows never changed. {kind.explanation}"
     elif reel.order >= ORDERED:
         which = "The rows that were trained" if reel.unseen else "Random rows"
         headline = f"{which} became an ordered curve."

@@ -59,7 +59,7 @@ def _content(reels: Sequence[Reel]) -> None:
         try:
             found.append((reel, _tried(reel.ref, stamp(reel.ref), visitor_access())))
         except PosvizError as error:
-            st.info(literal(f"{reel.run.name}: {error}"), icon=":material/info:")
+            st.info(literal(str(error)), icon=":material/info:")
     if not found:
         return
     for place, (column, (reel, tried)) in enumerate(

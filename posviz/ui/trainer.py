@@ -70,6 +70,15 @@ def _settings(task: str, size: str) -> tuple[dict[str, Any], lab.Text | None]:
     """What else a run can be told, and the text of the person's own if there is one."""
     kind, steps, length, scale, decay = st.columns(5)
     usual = default_config(task, **SIZES[size][1])
+    session = st.session_state
+    usually = {
+        _steps_key(task): usual.steps,
+        _length_key(task, size): usual.n_positions,
+        "table_scale": usual.table_scale,
+        "weight_decay": usual.weight_decay,
+    }
+    for key, value in usually.items():  # here and not as defaults: an experiment sets them too
+        session.setdefault(key, value)
     chosen: dict[str, Any] = {
         "table": kind.selectbox(
             "Position table",
@@ -78,27 +87,23 @@ def _settings(task: str, size: str) -> tuple[dict[str, Any], lab.Text | None]:
             key="table-kind",
             help="\n\n".join(f"**{k.label}.** {k.explanation}" for k in TABLE_KINDS.values()),
         ),
-        "steps": int(
-            steps.number_input("Steps", 1, MOST_STEPS, usual.steps, key=_steps_key(task))
-        ),
+        "steps": int(steps.number_input("Steps", 1, MOST_STEPS, key=_steps_key(task))),
         "sequence_length": int(
             length.number_input(
-                "Sequence length", 8, usual.n_positions, usual.n_positions,
-                key=_length_key(task, size),
+                "Sequence length", 8, usual.n_positions, key=_length_key(task, size),
                 help=f"At most the {usual.n_positions} rows of the table. Rows beyond it are "
                 f"never trained.",
             )
         ),
         "table_scale": float(
             scale.number_input(
-                "Initial scale", 0.0, 10.0, _USUAL["table_scale"], step=0.01, format="%g",
-                key="table_scale", help="Standard deviation of the rows before the first step.",
+                "Initial scale", 0.0, 10.0, step=0.01, format="%g", key="table_scale",
+                help="Standard deviation of the rows before the first step.",
             )
         ),
         "weight_decay": float(
             decay.number_input(
-                "Weight decay", 0.0, 10.0, _USUAL["weight_decay"], step=0.01, format="%g",
-                key="weight_decay",
+                "Weight decay", 0.0, 10.0, step=0.01, format="%g", key="weight_decay"
             )
         ),
     }  # fmt: skip
@@ -121,7 +126,9 @@ def _fill_in(experiment: Experiment) -> None:
     settings, session = _USUAL | dict(experiment.settings), st.session_state
     task = settings["task"]
     usual = default_config(task)
-    session["task"], session["size"] = task, "usual"
+    session["task"] = task
+    if session.get("size") != "usual":
+        session["size"] = "usual"
     session["table-kind"] = settings["table"]
     session["table_scale"] = float(settings["table_scale"])
     session["weight_decay"] = float(settings["weight_decay"])

@@ -58,9 +58,15 @@ def test_a_run_is_watched_survives_a_refresh_stops_and_opens(visit: Page) -> Non
 
     page.reload()
     expect(bar).to_contain_text("Step")
+    second = page.context.new_page()  # another tab on the same address holds the run too
+    second.goto(page.url)
+    expect(second.get_by_test_id("stProgress")).to_contain_text("Step")
+    expect(bar).to_contain_text("Step")
     stop = page.locator(".st-key-stop button")
     stop.click()
     expect(stop).to_have_count(0)
+    expect(second.locator(".st-key-stop button")).to_have_count(0)
+    second.close()
     page.wait_for_function(PAINTED, arg="reel-film")
 
     page.locator(".st-key-open-everywhere button").click()
