@@ -38,7 +38,8 @@ def open_run(ref: str, access: Access) -> Checkpoint:
         No such run, or no snapshot of that step; the sentence names those there are.
     """
     name, at, asked = ref.partition(":")[2].partition("@")
-    folder, traffic = _folder(name), Traffic()
+    alone = access.local_paths and access.local_root is None  # else runs are each visitor's own
+    folder, traffic = _folder(name, listed=alone), Traffic()
     file = open_tensors(LocalFile(folder / SNAPSHOTS, traffic, name=SNAPSHOTS))
     entries = {entry.name: entry for entry in file.entries}
     step = _step(name, _steps(entries), asked if at else None)
@@ -68,18 +69,22 @@ def open_run(ref: str, access: Access) -> Checkpoint:
     )
 
 
-def _folder(name: str) -> Path:
+def _folder(name: str, *, listed: bool) -> Path:
     home = runs_folder()
     plain = bool(name) and not name.startswith(".") and not set(name) & set("/\\\x00")
     if plain and (home / name / SNAPSHOTS).is_file():
         return home / name
+    if not listed:
+        raise SourceError(
+            f"There is no run called {name or '(nothing)'}. Name one of your own, or train one."
+        )
     made: list[Path] = []
     with suppress(OSError):
         made = [path for path in home.iterdir() if (path / SNAPSHOTS).is_file()]
         made.sort(key=lambda path: path.stat().st_mtime, reverse=True)
-    listed = ", ".join(f"run:{path.name}" for path in made[:_NAMED]) or "none yet"
+    newest = ", ".join(f"run:{path.name}" for path in made[:_NAMED]) or "none yet"
     raise SourceError(
-        f"There is no run called {name or '(nothing)'}. The newest runs: {listed}. "
+        f"There is no run called {name or '(nothing)'}. The newest runs: {newest}. "
         f"Name one, or train one."
     )
 

@@ -52,6 +52,16 @@ def test_a_run_opens_for_whoever_may_open_no_paths(home: Path) -> None:
     assert sources.load("run:sticky-1", access=Access(local_paths=False)).n_positions == 12
 
 
+def test_a_shared_server_tells_nobody_the_names_of_others_runs(home: Path) -> None:
+    made(home)
+    for access in (Access(local_paths=False), Access(local_root=home)):
+        with pytest.raises(SourceError) as refused:
+            sources.load("run:guessed", access=access)
+        assert str(refused.value) == (
+            "There is no run called guessed. Name one of your own, or train one."
+        )
+
+
 @pytest.mark.parametrize(
     ("filled", "kind"),
     [("learned", "learned"), ("sinusoidal", "sinusoidal"), ("frozen", "random"), (None, "learned")],
