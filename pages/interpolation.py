@@ -1,10 +1,10 @@
 """The open table at another length: what each method does to it, and the new table to take home."""
 
 from posviz.interpolation import METHODS
-from posviz.ui import address, controls, finetune, page, stretch, takehome
+from posviz.ui import address, controls, finetune, page, stretch, tables, takehome
 from posviz.ui.format import decimal
 from posviz.ui.page import Number
-from posviz.ui.stretch_views import VIEWS, all_numbers
+from posviz.ui.stretch_views import METHOD, VIEWS, all_numbers
 
 found = page.question("What happens when the table is stretched?")
 table = found.table
@@ -41,3 +41,4 @@ takehome.take_home(found, new.table, choice)
 with page.heavy_section("All numbers") as shown:
     if shown:
         all_numbers(found, new, choice)
+tables.method(*METHOD)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import uuid
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -21,8 +20,8 @@ from posviz.figures.losses import along_a_text
 from posviz.interpolation import METHODS
 from posviz.ui import figure, measuring
 from posviz.ui.format import data_size, decimal, literal
+from posviz.ui.loss_tables import Seen, any_long, drift_table, loss_table, mean
 from posviz.ui.picker import DEMOS, TABLE
-from posviz.ui.tables import markdown_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,30 +37,6 @@ LOSS = "loss, nats"
 WINDOWS = 24  # a line is averaged over this part of its length
 LEVEL_FROM = 0.6  # knowing nothing is drawn where a line comes this near to it
 EVERY = 0.8  # seconds between looks at a process
-
-
-@dataclass
-class Seen:
-    """What a measurement has said so far, taken apart."""
-
-    begun: Begun | None = None
-    original: Measured | None = None
-    methods: dict[str, Measured] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, events: Sequence[Begun | Measured]) -> Seen:
-        """Sort events by what they are."""
-        from posviz.model.measuring import ORIGINAL, Measured
-
-        seen = cls()
-        for event in events:
-            if not isinstance(event, Measured):
-                seen.begun = event
-            elif event.method == ORIGINAL:
-                seen.original = event
-            else:
-                seen.methods[event.method] = event
-        return seen
 
 
 def view(found: Opened, choice: Choice) -> None:
@@ -162,24 +137,20 @@ def draw(events: Sequence[Begun | Measured], choice: Choice) -> None:
     if words := _said(seen, choice):
         st.markdown(words)
     figure.show(picture, key="model-loss", height=460, picks=False)
-    read = dict.fromkeys([begun.long, begun.short] if _any_long(seen) else [begun.short])
+    read = dict.fromkeys([begun.long, begun.short] if any_long(seen) else [begun.short])
     st.caption(
         literal(
             f"Read: {'; and '.join(read)}. Each point is the mean of {window} "
             f"positions; the band is one standard error."
         )
     )
-    (_drift_table if encoder else _loss_table)(seen, choice)
+    (drift_table if encoder else loss_table)(seen, choice)
     if begun.wall:
         st.markdown(
             f"Without a longer table the model stops at position {begun.n_positions:,}, with "
             f"these words:"
         )
         st.code(begun.wall, language=None)
-
-
-def _any_long(seen: Seen) -> bool:
-    return any(one.long is not None for one in seen.methods.values())
 
 
 def _said(seen: Seen, choice: Choice) -> str:
@@ -195,12 +166,12 @@ def _said(seen: Seen, choice: Choice) -> str:
     encoder = seen.begun.objective == "encoder"
 
     def spread(family: str) -> str:
-        values = sorted(_mean(one) for one in families[family].values())
+        values = sorted(mean(one) for one in families[family].values())
         return f"{decimal(values[0], digits=2)} to {decimal(values[-1], digits=2)}"
 
     what = "sentence vectors keep a cosine of" if encoder else "the loss is"
     unit = "" if encoder else " nats"
-    short = _mean(seen.original.short) if seen.original else math.nan
+    short = mean(seen.original.short) if seen.original else math.nan
     own = "" if encoder else f" (the original reads {_old(seen):,} positions at {short:.2f})"
     return (
         f"At {choice.size:,} positions {what} {spread('resample')}{unit} with the tables that "
@@ -211,12 +182,6 @@ def _said(seen: Seen, choice: Choice) -> str:
 def _old(seen: Seen) -> int:
     assert seen.begun is not None
     return seen.begun.n_positions
-
-
-def _mean(curve: LossByPosition | Drift) -> float:
-    from posviz.model.loss import LossByPosition
-
-    return curve.mean if isinstance(curve, LossByPosition) else curve.sentence
 
 
 def _band(curve: LossByPosition | Drift, window: int) -> Band:
@@ -239,71 +204,3 @@ def _level(begun: Begun, bands: dict[str, Band], own: Band) -> tuple[float, str]
     highest = max(float(np.nanmax(band.middle)) for band in (*bands.values(), own))
     named = f"knowing nothing: ln {begun.vocabulary_size:,}"
     return (nothing, named) if highest > LEVEL_FROM * nothing else None
-
-
-def _loss_table(seen: Seen, choice: Choice) -> None:
-    from posviz.model.loss import LossByPosition
-
-    assert seen.begun is not None
-    assert isinstance(choice.size, int)
-    least = min(seen.begun.n_positions, choice.size)
-    longer = _any_long(seen)
-    head = ["table", f"loss at {least:,}", "perplexity"]
-    head += [f"loss at {choice.size:,}", "perplexity", "first half", "second half"] * longer
-    rows = []
-    for one in _in_order(seen):
-        assert isinstance(one.short, LossByPosition)
-        cells = [_label(one, choice), decimal(one.short.mean), _perplexity(one.short)]
-        if longer and isinstance(one.long, LossByPosition):
-            halves = [decimal(one.long.half(which)) for which in (0, 1)]
-            cells += [decimal(one.long.mean), _perplexity(one.long), *halves]
-        elif longer:
-            cells += ["no rows", "–", "–", "–"]
-        rows.append(cells)
-    markdown_table(head, rows)
-
-
-def _drift_table(seen: Seen, choice: Choice) -> None:
-    from posviz.model.drift import Drift
-
-    assert seen.begun is not None
-    assert isinstance(choice.size, int)
-    least = min(seen.begun.n_positions, choice.size)
-    longer = _any_long(seen)
-    head = ["table", f"tokens at {least:,}", "sentence"]
-    head += [f"tokens at {choice.size:,}", "sentence"] * longer
-    rows = []
-    for one in _in_order(seen):
-        assert isinstance(one.short, Drift)
-        cells = [_label(one, choice), decimal(one.short.tokens), decimal(one.short.sentence)]
-        if longer and isinstance(one.long, Drift):
-            cells += [decimal(one.long.tokens), decimal(one.long.sentence)]
-        elif longer:
-            cells += ["no rows", "–"]
-        rows.append(cells)
-    markdown_table(head, rows)
-    st.caption(
-        "Cosine between the vectors that the model gives with its own table and with the new "
-        "one; 1 is no drift. Texts longer than its own table are held against the same text read "
-        "in parts."
-    )
-
-
-def _in_order(seen: Seen) -> list[Measured]:
-    """The original, then the methods, best first."""
-    assert seen.original is not None
-    assert seen.begun is not None
-    sign = -1 if seen.begun.objective == "encoder" else 1
-    methods = sorted(seen.methods.values(), key=lambda one: sign * _mean(one.long or one.short))
-    return [seen.original, *methods]
-
-
-def _label(one: Measured, choice: Choice) -> str:
-    if not one.method:
-        return "the original"
-    return f"{METHODS[one.method].label}{' (shown)' if one.method == choice.method else ''}"
-
-
-def _perplexity(curve: LossByPosition) -> str:
-    value = curve.perplexity
-    return decimal(value, digits=2) if value < 1000 else f"{value:,.0f}"

@@ -28,6 +28,12 @@ PLAY = "play"  # the switch, and its name in the address
 WAVES = 6  # strongest waves that are listed
 ROW_NUMBERS = ("norms.first", "norms.median", "norms.last", "norms.max")
 
+METHOD = (  # numbers that the page defines
+    *("holdout", "step_median", "step_max", "curvature", "min_norm", "toeplitz_r2"),
+    *("sampling_limit", "share_lost", "appears_as", "linear_height"),
+    *("model_loss", "perplexity", "token_drift", "sentence_drift"),
+)
+
 
 @dataclass(frozen=True)
 class View:
