@@ -6,7 +6,7 @@ from posviz.figures.curve import Behind, curve_3d
 from posviz.figures.heatmap import heatmap
 from posviz.figures.offsets import offset_profile
 from posviz.figures.spectrum import spectrum
-from posviz.ui import beside, figure, nulls, page, tables
+from posviz.ui import address, beside, figure, nulls, page, tables
 from posviz.ui.format import decimal, literal
 from posviz.ui.page import Number
 
@@ -18,10 +18,7 @@ found = page.question("How do two tables differ?")
 left, right = st.columns([2, 3], vertical_alignment="bottom")
 with left:
     other = beside.pick(found)
-view = right.segmented_control(
-    "Show", list(VIEWS), default="curves", required=True, format_func=VIEWS.get,
-    key="compared", bind="query-params",
-)  # fmt: skip
+view = address.choice("Show", VIEWS, on=right, key="compared", default="curves")
 table = found.table
 of = beside.compared(table, other.table, without=page.without())
 names = beside.names(found, other)

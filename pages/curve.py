@@ -4,7 +4,7 @@ import streamlit as st
 
 from posviz.figures.along import along_positions
 from posviz.figures.curve import curve_2d, curve_3d
-from posviz.ui import figure, nulls, page, results, tables
+from posviz.ui import address, figure, nulls, page, results, tables
 from posviz.ui.format import counted, decimal, percent
 from posviz.ui.page import Number
 
@@ -18,8 +18,8 @@ shuffled = numbers.nulls["shuffled"]
 page.answer_from(numbers, "curve")
 
 left, _ = st.columns([2, 3])
-view = left.segmented_control(
-    "Components", list(VIEWS), default="3-D", required=True, key="dim", bind="query-params"
+view = address.choice(
+    "Components", {name: name for name in VIEWS}, on=left, key="dim", default="3-D"
 )
 axes: tuple[int, ...] = (0, 1)
 with page.section("Settings"):

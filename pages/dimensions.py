@@ -6,7 +6,7 @@ from posviz.figures.along import along_positions
 from posviz.figures.energy import energy_by_dimension
 from posviz.figures.periods import power_by_period
 from posviz.figures.traces import trace_lines, trace_map
-from posviz.ui import dimensions, figure, nulls, page, results, tables
+from posviz.ui import address, dimensions, figure, nulls, page, results, tables
 from posviz.ui.format import count, decimal, percent, significant
 from posviz.ui.page import Number
 
@@ -23,14 +23,10 @@ measured = dimensions.measured(table, numbers)
 page.answer(*dimensions.said(table, numbers, measured))
 
 left, right = st.columns([1, 1])
-view = left.segmented_control(
-    "Show", list(VIEWS), default="map", required=True, format_func=VIEWS.get,
-    key="traces", bind="query-params",
-)  # fmt: skip
-order = right.segmented_control(
-    "Order", list(dimensions.ORDERS), default="energy", required=True,
-    format_func=dimensions.ORDERS.get, key="order", bind="query-params", disabled=view != "map",
-)  # fmt: skip
+view = address.choice("Show", VIEWS, on=left, key="traces", default="map")
+order = address.choice(
+    "Order", dimensions.ORDERS, on=right, key="order", default="energy", disabled=view != "map"
+)
 line = numbers.power[0] if numbers.power else None
 page.numbers(
     Number(

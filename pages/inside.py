@@ -2,7 +2,15 @@
 
 import streamlit as st
 
-from posviz.ui import inside, inside_ablations, inside_heads, inside_subspaces, inside_sum, page
+from posviz.ui import (
+    address,
+    inside,
+    inside_ablations,
+    inside_heads,
+    inside_subspaces,
+    inside_sum,
+    page,
+)
 
 VIEWS = {
     "sum": ("The sum", inside_sum.view),
@@ -18,8 +26,6 @@ if opened is None:
     with page.section("Settings"):
         st.caption("There is nothing to set without a model.")
 else:
-    chosen = st.segmented_control(
-        "View", list(VIEWS), default="sum", required=True, key="inside", bind="query-params",
-        format_func=lambda key: VIEWS[key][0], label_visibility="collapsed",
-    )  # fmt: skip
+    labels = {key: label for key, (label, _) in VIEWS.items()}
+    chosen = address.choice("View", labels, key="inside", label_visibility="collapsed")
     VIEWS[chosen][1](opened)

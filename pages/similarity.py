@@ -5,7 +5,7 @@ import streamlit as st
 from posviz.analysis.similarity import METRICS
 from posviz.figures.along import along_positions
 from posviz.figures.offsets import offset_profile
-from posviz.ui import figure, nulls, page, pairs, results, tables
+from posviz.ui import address, figure, nulls, page, pairs, results, tables
 from posviz.ui.format import decimal
 from posviz.ui.page import Number
 
@@ -18,14 +18,9 @@ shuffled, gaussian = numbers.nulls["shuffled"], numbers.nulls["gaussian"]
 page.answer_from(numbers, "similarity")
 
 left, right = st.columns([1, 2])
-view = left.segmented_control(
-    "Show", list(VIEWS), default="pairs", required=True, format_func=VIEWS.get,
-    key="view", bind="query-params",
-)  # fmt: skip
-key = right.segmented_control(
-    "Similarity", list(METRICS), default="cosine", required=True,
-    format_func=lambda key: METRICS[key].label, key="metric", bind="query-params",
-)  # fmt: skip
+view = address.choice("Show", VIEWS, on=left, key="view")
+labels = {key: metric.label for key, metric in METRICS.items()}
+key = address.choice("Similarity", labels, on=right, key="metric", default="cosine")
 metric = METRICS[key]
 cosine, toeplitz = (
     ("cosine_centred", "toeplitz_r2_centred") if metric.centred else ("cosine", "toeplitz_r2")

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from posviz.figures.spectrum import cumulative_share, spectrum
-from posviz.ui import figure, nulls, page, results, tables
+from posviz.ui import address, figure, nulls, page, results, tables
 from posviz.ui.format import count, decimal, percent, significant
 from posviz.ui.page import Number
 
@@ -15,10 +15,7 @@ numbers = results.analyse(table, without=page.without())
 page.answer_from(numbers, "spectrum")
 
 left, middle, right = st.columns([2, 2, 2], vertical_alignment="bottom")
-view = left.segmented_control(
-    "Show", list(VIEWS), default="values", required=True, format_func=VIEWS.get,
-    key="spectrum", bind="query-params",
-)  # fmt: skip
+view = address.choice("Show", VIEWS, on=left, key="spectrum", default="values")
 log_x = middle.toggle("Logarithmic component axis", value=True, key="logx", bind="query-params")
 centred = right.toggle(
     "Centred", value=True, key="centred", bind="query-params",

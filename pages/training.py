@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from posviz.ui import lab, page, reel, screen, shelf, trained, trainer
+from posviz.ui import address, lab, page, reel, screen, shelf, trained, trainer
 
 VIEWS = {"film": "Film", "steps": "Step by step"}
 
@@ -20,10 +20,7 @@ else:
         shown = reel.choose(found)
     with middle:
         other = reel.choose_beside(shown)
-    view = right.segmented_control(
-        "Show", list(VIEWS), default="film", required=True, format_func=VIEWS.get,
-        key="reel", bind="query-params",
-    )  # fmt: skip
+    view = address.choice("Show", VIEWS, on=right, key="reel", default="film")
     page.answer(*reel.said(shown))
     reel.numbers(shown, other)
     step = None

@@ -13,7 +13,7 @@ from posviz.figures.panels import panels
 from posviz.model.attention import PARTS, Split, split_scores
 from posviz.model.embedding import Parts
 from posviz.model.heads import KINDS, MOST_POSITIONS, HeadProfile, head_pattern, profile_heads
-from posviz.ui import figure, inside, page, tables
+from posviz.ui import address, figure, inside, page, tables
 from posviz.ui.format import decimal, literal, percent
 from posviz.ui.page import Number
 
@@ -46,10 +46,7 @@ def view(of: Inside) -> None:
     layer = _layer(of, left)
     heads = _profiles(*of.key, layer, of.weights)
     chosen = _head(heads, middle)
-    shown = right.segmented_control(
-        "Show", list(SHOWN), default="all", required=True, format_func=SHOWN.__getitem__,
-        key="heads", bind="query-params",
-    )  # fmt: skip
+    shown = address.choice("Show", SHOWN, on=right, key="heads", default="all")
     facts = [f"layer {layer}", *_limits(of, layer, shown)]
     if shown == "score":
         _score(of, layer, chosen, facts, top)

@@ -12,7 +12,7 @@ from posviz.analysis.nulls import NULLS
 from posviz.figures.against import against_random
 from posviz.figures.energy import energy_by_dimension
 from posviz.model.subspaces import HELD, Subspaces, TokenSpace, subspaces, token_space
-from posviz.ui import figure, page, results, tables
+from posviz.ui import address, figure, page, results, tables
 from posviz.ui.format import count, data_size, decimal, percent
 from posviz.ui.page import Number
 
@@ -59,10 +59,7 @@ def _shown(of: Inside, found: Subspaces, tokens: TokenSpace, rows: NDArray[np.fl
     energy = coordinate_energy(rows)
     null_energy = coordinate_energy(NULLS["gaussian"].make(rows, np.random.default_rng(0)))
     _answer(found)
-    shown = st.segmented_control(
-        "Show", list(SHOWN), default="projection", required=True, format_func=SHOWN.__getitem__,
-        key="spaces", bind="query-params",
-    )  # fmt: skip
+    shown = address.choice("Show", SHOWN, key="spaces", default="projection")
     page.numbers(
         Number(
             percent(found.overlap),

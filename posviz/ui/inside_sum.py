@@ -12,7 +12,7 @@ from posviz.analysis.coordinates import coordinate_energy
 from posviz.analysis.nulls import NULLS
 from posviz.figures.strips import Strip, strips
 from posviz.model.embedding import Parts, angles, cosines, parts, swapped
-from posviz.ui import figure, inside, page, tables
+from posviz.ui import address, figure, inside, page, tables
 from posviz.ui.format import ABSENT, count, decimal, literal
 from posviz.ui.page import Number
 
@@ -82,10 +82,7 @@ def _change(of: Inside, reading: Reading, before: Parts) -> Moved | None:
     last = len(reading.tokens) - 1
     room = of.weights.table.n_positions - len(reading.tokens)
     left, right = st.columns([1, 2], vertical_alignment="bottom")
-    change = left.segmented_control(
-        "Change", list(CHANGES), default="none", required=True, format_func=CHANGES.__getitem__,
-        key="change", bind="query-params",
-    )  # fmt: skip
+    change = address.choice("Change", CHANGES, on=left, key="change", default="none")
     if change == "swap" and last > 0:
         one, other = right.select_slider(
             "Which two", range(last + 1), value=_two_words(reading),
@@ -222,10 +219,9 @@ def _middle(turned: NDArray[np.float64]) -> float:
 
 def _ranked() -> bool:
     with page.section("Settings"):
-        order = st.segmented_control(
-            "Order of the dimensions", ["most used", "as in the model"], default="most used",
-            required=True, key="columns", bind="query-params",
-            help="Sorted, dimensions that tell positions apart most come first.",
+        order = address.choice(
+            "Order of the dimensions", {name: name for name in ("most used", "as in the model")},
+            key="columns", help="Sorted, dimensions that tell positions apart most come first.",
         )  # fmt: skip
     return order == "most used"
 
