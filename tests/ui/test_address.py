@@ -55,7 +55,6 @@ def test_words_that_a_control_has_need_none(asked: str) -> None:
     assert said(visit("interpolation.py", stretched=asked)) == []
 
 
-@pytest.mark.xfail(reason="being converted")
 def test_every_choice_of_a_few_goes_this_way() -> None:
     """A new control that binds itself would let go of a slip in a link without a word."""
     files = [*UI.glob("*.py"), *(APP.parent / "pages").glob("*.py")]
