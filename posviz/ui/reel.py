@@ -50,12 +50,15 @@ class Reel:
         One a snapshot.
     frames : list of arrays of shape (n_positions, 3)
         Their curves, all laid over the last.
+    changed : str
+        The run's :func:`stamp` from before it was read.
     """
 
     ref: str
     run: Run
     tables: list[NDArray[np.float32]]
     frames: list[NDArray[np.float64]]
+    changed: str
 
     @property
     def first(self) -> dict[str, Any]:
@@ -200,7 +203,7 @@ def follow(*reels: Reel | None) -> None:
         if reel is not None and not reel.run.settings and time.time() - reel.run.changed < FOLLOWED
     ]
     if watched:
-        stamps = {reel.ref: stamp(reel.ref) for reel in watched}
+        stamps = {reel.ref: reel.changed for reel in watched}  # of what is shown, not of now
         st.fragment(run_every=EVERY)(_look)(stamps)
 
 
@@ -239,7 +242,7 @@ def _reel(ref: str, changed: str) -> Reel:
         _scores(ref, step, zlib.crc32(table.data), table)
         for step, table in zip(run.steps, tables, strict=True)
     ]
-    return Reel(ref, run, tables, laid_over_last(scores))
+    return Reel(ref, run, tables, laid_over_last(scores), changed)
 
 
 @st.cache_resource(max_entries=1024, show_spinner=False)
