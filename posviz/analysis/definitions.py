@@ -224,7 +224,8 @@ DEFINITIONS: dict[str, Definition] = {
                    Values(129, 0, 1.09)),
         Definition("relative_order_error", "Order probe error",
                    "share of wrong answers to j > i from [p_i; p_j], logistic, 5 folds, 512 pairs",
-                   False, _SHARE, "0.5: guessing.", _PROBE, Values(0.391, 0.0391, 0.0195)),
+                   False, _SHARE, "0.5: guessing. Rows over 1,000 or under 0.001 long are "
+                   "brought to length 1 first.", _PROBE, Values(0.391, 0.0391, 0.0195)),
         Definition("coordinate_energy", "Energy in 64 dimensions",
                    "share of Σ var_j in the 64 largest dimensions", True, _SHARE,
                    "Near 1: position is written in few dimensions.", _SIMON,

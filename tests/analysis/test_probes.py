@@ -68,6 +68,13 @@ def test_rows_that_are_all_the_same_say_nothing(value: float) -> None:
     assert (relative_order_error(np.full((40, 3), value)) or 0) > 0.3
 
 
+@pytest.mark.parametrize("factor", [1e-30, 1e-6, 1e6, 1e36])
+def test_the_order_of_tiny_and_huge_rows_is_read_as_well(factor: float) -> None:
+    line = np.outer(np.arange(200.0), np.ones(4)) / 100
+    assert (relative_order_error(factor * line) or 0) < 0.03
+    assert (relative_order_error(factor * random_normal(200, 4)) or 0) > 0.3
+
+
 def test_known_tables(gpt2_weights: np.ndarray) -> None:
     probes = [position_probe(gpt2_weights, seed=seed) for seed in range(4)]
     errors = [probe.ols_mae for probe in probes if probe]
