@@ -188,7 +188,8 @@ def candidate(suspect: Suspect, case: Case) -> Candidate:
     if before is not None:
         said = f"{plain.label} is a table that posviz saved; the header says how its rows lie."
         return replace(plain, reason=said)
-    return replace(plain, reason=reasons.reason(suspect, plain, why, seen=seen is not None))
+    said = reasons.reason(suspect, plain, why, seen=seen is not None, bare=case.bare)
+    return replace(plain, reason=said)
 
 
 def _grid(suspect: Suspect, offset: int) -> tuple[tuple[int, int] | None, int, int]:

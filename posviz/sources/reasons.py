@@ -28,7 +28,9 @@ _KINDS = {
 }
 
 
-def reason(suspect: Suspect, found: Candidate, offset: str | None, *, seen: bool) -> str:
+def reason(
+    suspect: Suspect, found: Candidate, offset: str | None, *, seen: bool, bare: bool = False
+) -> str:
     """Why a tensor was taken for a position table, in one sentence.
 
     Parameters
@@ -38,6 +40,8 @@ def reason(suspect: Suspect, found: Candidate, offset: str | None, *, seen: bool
         Why its first rows belong to no position.
     seen : bool
         Whether its numbers were looked at.
+    bare : bool
+        Whether there is nothing but one array, as in a ``.npy``.
     """
     named = suspect.known is not None or layouts.rule(suspect.parts[0].name) is not None
     label = brief(found.label)
@@ -45,6 +49,8 @@ def reason(suspect: Suspect, found: Candidate, offset: str | None, *, seen: bool
         said = f"{label} is where {suspect.known.family} keeps its positions"
     elif named:
         said = f"{label} is a name that position tables carry"
+    elif bare:
+        said = f"{label} is the only array there, and so taken for a position table"
     else:
         said = f"{label} was named by hand; nothing in its name says position table"
     clauses = [said, *_layout(suspect, found, offset)]
@@ -100,6 +106,8 @@ def warnings(suspect: Suspect, found: Candidate, look: values.Look | None) -> tu
         holds = "holds" if len(look.unfinite_rows) == 1 else "hold"
         what = "NaN" if look.only_nan else "NaN, infinity or numbers larger than float32 holds"
         said.append(f"{_rows(look.unfinite_rows)} of {label} {holds} {what}.")
+    if found.n_positions == 0:
+        return (*said, f"{label} has no rows: there is no position to show.")
     zero = look.zero_rows[look.zero_rows >= found.row_offset] - found.row_offset
     if len(zero) == found.n_positions:
         said.append(f"Every row of {label} is zero: it was never trained.")

@@ -35,6 +35,21 @@ def test_j02_npy_of_every_float_type_and_order(tmp_path, rows, dtype, order):
     assert found.tables[0].default
 
 
+def test_a_lone_array_was_not_named_by_hand(tmp_path, rows):
+    np.save(tmp_path / "t.npy", rows(100, 16))
+    assert sources.open(str(tmp_path / "t.npy")).tables[0].reason == (
+        "array is the only array there, and so taken for a position table; 100 positions in a "
+        "sequence."
+    )
+
+
+def test_an_array_without_rows_was_not_trained_to_zero(tmp_path):
+    np.save(tmp_path / "t.npy", np.zeros((0, 16), np.float32))
+    assert sources.open(str(tmp_path / "t.npy")).warnings == (
+        "array has no rows: there is no position to show.",
+    )
+
+
 def test_j02_npy_of_python_objects_is_refused_without_unpickling(refused):
     content = npy(np.array([[{}, 1.0]], dtype=object), allow_pickle=True)
     assert refused("t.npy", content) == (
