@@ -14,6 +14,7 @@ from posviz.sources import demos, generated, local, runs
 from posviz.sources.access import Access
 from posviz.sources.checkpoint import Candidate, Checkpoint
 from posviz.sources.formats import FORMATS, Entry, Format
+from posviz.sources.formats.tensors import brief
 from posviz.sources.local import open_upload
 from posviz.sources.presets import PRESETS, Preset
 
@@ -134,8 +135,8 @@ def _unknown(ref: str) -> str:
     close = difflib.get_close_matches(ref, [*PRESETS, *(s.example for s in SOURCES.values())], n=1)
     hint = f" Did you mean {close[0]}?" if close else ""
     if ref.count("/") == 1 and not ref.startswith(("/", ".", "~")) and not close:
-        hint = f" A Hub model of that name opens as hub:{ref}."
+        hint = f" A Hub model of that name opens as hub:{brief(ref)}."
     return (
-        f"{ref} is no file or folder here, no preset and no other reference.{hint} "
+        f"{brief(ref)} is no file or folder here, no preset and no other reference.{hint} "
         f"Presets are listed by `posviz presets`."
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from posviz.errors import SourceError
+from posviz.sources.formats.tensors import excerpt
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Access:
             inside = root is None or path.is_relative_to(root)
             there = inside and path.exists()
         except (OSError, ValueError, RuntimeError) as err:
-            raise SourceError(f"{text!r} is not a path of this machine.") from err
+            raise SourceError(f"{excerpt(text)} is not a path of this machine.") from err
         if not inside:
             raise SourceError(f"{text} lies outside {root}, the folder that may be opened here.")
         if not there:

@@ -128,3 +128,10 @@ def test_hub_references_ask_for_huggingface_hub_alone(tmp_path):
         cwd=str(sources.layouts.CATALOGUE.parents[2]),
     )  # fmt: skip
     assert HEAVY & set(done.stdout.split()) == {"huggingface_hub"}
+
+
+@pytest.mark.parametrize("ref", ["x" * 3000, "a/" * 2000, "one " * 900])
+def test_an_endless_reference_is_not_repeated_whole(ref):
+    with pytest.raises(SourceError) as refused:
+        posviz.load(ref)
+    assert len(str(refused.value)) < 300
