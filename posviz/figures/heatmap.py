@@ -14,6 +14,8 @@ from posviz.wording import decimal, significant
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+_COUNTED = 6  # positions, each with its number on the axes
+
 
 def heatmap(
     values: ArrayLike,
@@ -70,13 +72,14 @@ def heatmap(
         palette=palette,
         hover=f"positions {{row}} and {{col}}\n{label} ≈ {{value}}",
     )
+    whole = {"dtick": 1} if count <= _COUNTED else {}  # Plotly would count half positions
     edges = [first - 0.5, first + count - 0.5]
     figure = blank(
         margin={"l": 8, "r": 16, "t": ROOM, "b": 8},
         xaxis={"title": {"text": "position"}, "range": edges, "showgrid": False,
-               "constrain": "domain", "constraintoward": "left"},
+               "constrain": "domain", "constraintoward": "left", **whole},
         yaxis={"title": {"text": "position"}, "range": edges[::-1], "showgrid": False,
-               "scaleanchor": "x", "constrain": "domain", "constraintoward": "top"},
+               "scaleanchor": "x", "constrain": "domain", "constraintoward": "top", **whole},
     )  # fmt: skip
     words = (f"{label} {significant(low)}", significant(high))
     add_colour_bar(figure, PALETTES[palette], (low, high), words)

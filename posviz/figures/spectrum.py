@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
     from numpy.typing import ArrayLike, NDArray
 
+_COUNTED = 6  # components, each with its number on the axis
 _FLOOR = 1e-6
 """Singular values below this share of the largest are float32 rounding, and are not drawn."""
 
@@ -152,8 +153,10 @@ def cumulative_share(
 
 def _components(count: int, *, log: bool) -> dict[str, object]:
     axis: dict[str, object] = {"title": {"text": "component"}}
+    if count <= _COUNTED:  # Plotly would count halves
+        axis |= {"tickvals": list(range(1, count + 1))}
     if log:
-        return axis | {"type": "log", **_decades(1.0, float(count))}
+        return axis | {**_decades(1.0, float(count)), "type": "log", **axis}
     return axis | {"range": [1 - 0.02 * count - 0.5, 1.02 * count + 0.5]}
 
 

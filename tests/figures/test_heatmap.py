@@ -126,3 +126,9 @@ def test_small_and_empty_pictures_are_drawn(n: int) -> None:
 
 def test_no_pixel_travels_in_the_figure_itself() -> None:
     assert len(heatmap(np.zeros((1024, 1024)), limits=(-1, 1)).spec) < 10_000
+
+
+def test_few_positions_are_counted_whole() -> None:
+    axes = heatmap(np.eye(2), limits=(-1, 1)).figure.layout
+    assert (axes.xaxis.dtick, axes.yaxis.dtick) == (1, 1)
+    assert heatmap(cosines(), limits=(-1, 1)).figure.layout.xaxis.dtick is None

@@ -222,3 +222,10 @@ def test_ticks_are_whole_numbers_with_commas() -> None:
     for axis in (layout.xaxis, layout.yaxis):
         assert (axis.tickformat or layout.template.layout.xaxis.tickformat) == ",~g"
     assert layout.yaxis.dtick == 1
+
+
+@pytest.mark.parametrize("log_x", [True, False])
+def test_few_components_are_counted_whole(log_x: bool) -> None:
+    axis = spectrum([3.0, 2.0, 1.0], log_x=log_x).figure.layout.xaxis
+    assert axis.tickvals == (1, 2, 3)
+    assert axis.dtick is None
