@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from posviz.cli.command import Command, access, add_ref
 from posviz.cli.output import Answer, columns, number
+from posviz.wording import count, counted
 
 if TYPE_CHECKING:
     import argparse
@@ -37,9 +38,9 @@ def _text(ref: str, analysis: Analysis) -> str:
         for name, value in analysis.scalars().items()
     ]
     drawn = (f"{null.key} ({null.repeats})" if null.repeats > 1 else null.key for null in nulls)
-    shape = f"{analysis.n_positions} positions × {analysis.d_model}"
+    shape = f"{counted(analysis.n_positions, 'position')} × {count(analysis.d_model)}"
     parts = [
-        f"{ref}: {shape}, {analysis.rows_used} rows used",
+        f"{ref}: {shape}, {counted(analysis.rows_used, 'row')} used",
         columns([("", "table", *drawn), *rows], indent="  "),
     ]
     parts += [

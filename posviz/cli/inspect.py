@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from posviz.cli.command import Command, access, add_ref
 from posviz.cli.output import Answer, columns, size
+from posviz.wording import count, counted
 
 if TYPE_CHECKING:
     import argparse
@@ -55,7 +56,7 @@ def _text(checkpoint: Checkpoint, tables: tuple[Candidate, ...]) -> str:
 
 def _table(table: Candidate) -> str:
     mark = "*" if table.default else " "
-    shape = f"{table.n_positions} positions × {table.d_model}"
+    shape = f"{counted(table.n_positions, 'position')} × {count(table.d_model)}"
     outside = [
         f"first position in row {table.row_offset}" if table.row_offset else "",
         f"grid {table.grid[0]} × {table.grid[1]}" if table.grid else "",

@@ -9,6 +9,7 @@ import streamlit as st
 
 from posviz.analysis.compare import Comparison, compare
 from posviz.analysis.similarity import OffsetProfile, Pooled
+from posviz.analysis.verdict import FEWEST_ROWS
 from posviz.ui import opened, picker, results
 from posviz.ui.format import count, counted, decimal, literal
 
@@ -97,7 +98,9 @@ def said(of: Comparison, names: tuple[str, str]) -> tuple[str, ...]:
             "There is nothing to compare.",
             "One of the tables does not vary from position to position.",
         )
-    if of.procrustes <= SAME:
+    if of.rows_compared < FEWEST_ROWS:
+        headline = "Too few rows to tell likeness from chance."
+    elif of.procrustes <= SAME:
         headline = "The same shape, but for rotation and scale."
     elif of.procrustes <= ALIKE:
         headline = "Much the same shape."

@@ -134,10 +134,13 @@ def said(table: PositionTable, numbers: Analysis, found: Dimensions) -> tuple[st
     if needed is None or null is None:
         return ("Every row is the same.", "No dimension changes from position to position.")
     few = needed < 0.5 * null
-    headline = (
-        f"Position is written in {'few' if few else 'many'} dimensions: {count(needed)} of "
-        f"{count(table.d_model)} hold 90 % of the variance, random rows need {count(null)}."
-    )
+    if table.d_model == 1:
+        headline = "The rows have one dimension, which holds all there is."
+    else:
+        headline = (
+            f"Position is written in {'few' if few else 'many'} dimensions: {count(needed)} of "
+            f"{count(table.d_model)} hold 90 % of the variance, random rows need {count(null)}."
+        )
     own = [sentence.text for sentence in numbers.verdict[1:] if sentence.page == "dimensions"]
     if not numbers.power:
         return (headline, *own)

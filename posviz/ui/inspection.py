@@ -56,7 +56,7 @@ def tables(facts: Facts) -> None:
         opens = " (opens)" if table.default else ""
         st.markdown(f"**{literal(table.parameter)}**{opens}. {literal(table.reason)}")
         layout = (
-            f"{_shape(table.shape)} · {table.dtype} · {table.n_positions:,} positions · "
+            f"{_shape(table.shape)} · {table.dtype} · {counted(table.n_positions, 'position')} · "
             f"{table.kind} · {table.file}"
         )
         st.caption(literal(f"{layout}{_rows_beside(table)}"))

@@ -133,11 +133,12 @@ def numbers(*shown: Number) -> None:
 def usable(of: Analysis) -> Number:
     """How many positions look trained, and which do not."""
     failing = of.usable.failing
+    unknown = "one row says nothing" if of.rows_used == 1 else "rows do not resemble neighbours"
     which = f"all but {listed(failing, most=3)}" if failing else "all of them"
     return Number(
         count(of.usable.length),
         "positions look trained",
-        which if of.usable.length is not None else "rows do not resemble neighbours",
+        which if of.usable.length is not None else unknown,
         help=of.usable.rule,
     )
 

@@ -9,7 +9,7 @@ import streamlit as st
 
 from posviz.sources import FORMATS, PRESETS
 from posviz.ui import hub, opened, results, uploads
-from posviz.ui.format import count, listed, literal
+from posviz.ui.format import count, counted, listed, literal
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -55,7 +55,7 @@ def describe(found: Opened) -> str:
     table = found.table
     offset = f" · first row {table.row_offset}" if table.row_offset else ""
     grid = f" · grid {table.grid[0]} × {table.grid[1]}" if table.grid else ""
-    size = f"{count(table.n_positions)} positions × {count(table.d_model)}"
+    size = f"{counted(table.n_positions, 'position')} × {count(table.d_model)}"
     return f"{size} · {table.kind}{offset}{grid}"
 
 

@@ -34,7 +34,7 @@ from posviz.analysis.similarity import (
 from posviz.analysis.special import SpecialRow, special_rows
 from posviz.analysis.summary import Analysis, analyze
 from posviz.analysis.waves import HelixFit, helix_fit
-from posviz.ui.format import listed
+from posviz.ui.format import count, listed
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -91,7 +91,9 @@ def exact(
 def rows_said(numbers: Analysis) -> str:
     """Which rows the numbers are of, for the line under a figure."""
     if numbers.rows_used == numbers.n_positions:
-        return f"all {numbers.n_positions:,} rows"
+        return (
+            "its one row" if numbers.n_positions == 1 else f"all {count(numbers.n_positions)} rows"
+        )
     gone = sorted(set(range(numbers.n_positions)) - set(numbers.positions.tolist()))
     return f"{numbers.rows_used:,} rows, without {listed(gone)}"
 

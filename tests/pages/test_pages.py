@@ -351,3 +351,20 @@ def test_one_row_is_said_to_have_no_variance(tmp_path: Path) -> None:
     assert [info.value for info in app.info] == [
         "Every row used is the same: nothing varies from position to position."
     ]
+
+
+def test_one_row_is_not_spoken_of_as_many() -> None:
+    app = run(table="random:1x5")
+    assert "1 position × 5" in said(app)
+    assert "its one row" in said(app)
+    assert "one row says nothing" in said(app)
+
+
+def test_two_rows_are_not_called_the_same_shape() -> None:
+    app = run("compare.py", table="random:2x16")
+    assert "Too few rows to tell likeness from chance" in said(app)
+
+
+def test_one_dimension_is_not_called_many() -> None:
+    app = run("dimensions.py", table="random:64x1")
+    assert "The rows have one dimension, which holds all there is." in said(app)
