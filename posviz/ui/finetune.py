@@ -13,7 +13,7 @@ from posviz.interpolation import METHODS
 from posviz.training.finetune import MOVING, STEPS, FineTuneConfig, fine_tune_config, run_name
 from posviz.training.runs import open_run
 from posviz.training.shelf import new_run_folder
-from posviz.ui import figure, lab, page
+from posviz.ui import address, figure, lab, page
 from posviz.ui.format import decimal, literal
 from posviz.ui.picker import TABLE
 
@@ -52,15 +52,11 @@ def section(found: Opened, choice: Choice) -> None:
 
 def _controls(found: Opened, choice: Choice, length: int) -> None:
     left, middle, right = st.columns([4, 2, 2], vertical_alignment="bottom")
-    moving = left.segmented_control(
-        "Which rows may move",
-        list(MOVING),
-        default="new",
-        required=True,
-        format_func=lambda key: MOVING[key].label,
-        key="moving",
+    moving = address.choice(
+        "Which rows may move", {key: one.label for key, one in MOVING.items()}, on=left,
+        key="moving", default="new",
         help="\n\n".join(f"**{one.label}.** {one.explanation}" for one in MOVING.values()),
-    )
+    )  # fmt: skip
     steps = middle.number_input("Steps", 1, MOST_STEPS, STEPS, key="tuning_steps")
     right.button(
         "Fine-tune",

@@ -10,7 +10,7 @@ from posviz.training.config import TrainConfig, default_config
 from posviz.training.experiments import EXPERIMENTS, Experiment
 from posviz.training.positions import TABLE_KINDS
 from posviz.training.tasks import TASKS
-from posviz.ui import lab, page
+from posviz.ui import address, lab, page
 from posviz.ui.format import literal
 from posviz.ui.owntext import own_text
 
@@ -38,16 +38,12 @@ def controls(*, busy: bool) -> None:
         bind="query-params",
         help="\n\n".join(f"**{one.label}.** {one.explanation}" for one in TASKS.values()),
     )
-    size = middle.segmented_control(
-        "Size",
-        list(SIZES),
+    address.check("Task", (task.label for task in TASKS.values()), key="task")
+    size = address.choice(
+        "Size", {key: label for key, (label, *_) in SIZES.items()}, on=middle, key="size",
         default="usual",
-        required=True,
-        format_func=lambda key: SIZES[key][0],
-        key="size",
-        bind="query-params",
         help="Rows × dimensions of the table: 32 × 32, the task's own (64 or 128 × 64), 192 × 96.",
-    )
+    )  # fmt: skip
     seed = right.number_input("Seed", 0, 2**31, 0, key="seed", bind="query-params")
     with page.section("Settings"):
         more, text = _settings(task, size)
