@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 _COUNTED = 6  # components, each with its number on the axis
+_MARKED = 12  # components, each with its dot on the line
 _FLOOR = 1e-6
 """Singular values below this share of the largest are float32 rounding, and are not drawn."""
 
@@ -84,7 +85,8 @@ def spectrum(
     add_nulls(figure, _count(x, cut), cut, at=0.78, avoid=avoid, line=drawn)
     add_line(figure, x, drawn, hover="component %{x}: %{y:.4g}<extra></extra>", name=name)
     if marked:
-        _mark(figure, x[:k], drawn[:k])
+        first = 0 if k <= _MARKED else k - 1  # many would hide the line: then the last alone
+        _mark(figure, x[first:k], drawn[first:k])
         label(
             figure, np.log10(k) if log_x else k, float(np.log10(drawn[k - 1])), marked,
             colour=LIGHT.ink, **mark,

@@ -88,6 +88,12 @@ def test_the_mark_says_how_many_components_hold_which_share() -> None:
     assert "1 component holds 90 %" in texts(spectrum(VALUES, holds=(1, 0.9)))
 
 
+def test_dots_of_many_components_do_not_hide_the_line() -> None:
+    picture = spectrum(np.linspace(9, 1, 40), holds=(30, 0.9))
+    (dots,) = [trace for trace in picture.figure.data if trace.mode == "markers"]
+    assert dots.x.tolist() == [30]
+
+
 def test_rounding_noise_below_the_floor_is_a_gap() -> None:
     noisy = np.array([10.0, 5.0, 1e-7, 0.0])
     picture = spectrum(noisy)

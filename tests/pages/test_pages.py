@@ -368,3 +368,10 @@ def test_two_rows_are_not_called_the_same_shape() -> None:
 def test_one_dimension_is_not_called_many() -> None:
     app = run("dimensions.py", table="random:64x1")
     assert "The rows have one dimension, which holds all there is." in said(app)
+
+
+def test_a_long_table_says_why_it_has_no_smallest_cosine() -> None:
+    app = run("similarity.py", table="random:17000x2")
+    assert not app.exception
+    assert "not sought among so many rows" in said(app)
+    assert "not sought" not in said(run("similarity.py", table="random:1x4"))
