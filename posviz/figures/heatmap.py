@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from posviz.figures.colourbar import ROOM, add_colour_bar
-from posviz.figures.picture import Picture, Raster, quantise
+from posviz.figures.picture import Picture, Raster, beyond, quantise
 from posviz.figures.theme import PALETTES, blank
 from posviz.wording import decimal, significant
 
@@ -35,7 +35,7 @@ def heatmap(
         One value a pair, or a mean a square block of pairs, the last block being smaller where
         it does not fit. Not finite: left unpainted.
     limits : (float, float)
-        The values that the ends of the palette stand for.
+        The values that the ends of the palette stand for, and all beyond them.
     diverging : bool
         Centre the palette on zero: the wider limit counts on both sides.
     label : str
@@ -60,6 +60,7 @@ def heatmap(
         high = max(abs(low), abs(high))
         low = -high
     palette = "diverging" if diverging else "sequential"
+    under, over = beyond(cells, low, high)
     raster = Raster(
         quantise(cells, low, high),
         low=low,
@@ -71,6 +72,7 @@ def heatmap(
         first_col=first,
         palette=palette,
         hover=f"positions {{row}} and {{col}}\n{label} ≈ {{value}}",
+        clipped=under or over,
     )
     whole = {"dtick": 1} if count <= _COUNTED else {}  # Plotly would count half positions
     edges = [first - 0.5, first + count - 0.5]
@@ -81,7 +83,10 @@ def heatmap(
         yaxis={"title": {"text": "position"}, "range": edges[::-1], "showgrid": False,
                "scaleanchor": "x", "constrain": "domain", "constraintoward": "top", **whole},
     )  # fmt: skip
-    words = (f"{label} {significant(low)}", significant(high))
+    words = (
+        f"{label} {'≤ ' * under}{significant(low)}",
+        f"{'≥ ' * over}{significant(high)}",
+    )
     add_colour_bar(figure, PALETTES[palette], (low, high), words)
     return Picture(figure, _alt(cells, count, step, first, label, name), raster)
 

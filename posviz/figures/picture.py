@@ -39,6 +39,8 @@ class Raster:
         What a cell says under the cursor; may use ``{row}``, ``{col}`` and ``{value}``.
     row_names, col_names : tuple of str
         What rows and columns are called there, one for each; their numbers without.
+    clipped : bool
+        Whether 1 and 255 also stand for what lies beyond low and high.
     """
 
     values: NDArray[np.uint8]
@@ -53,6 +55,7 @@ class Raster:
     hover: str = "{row}, {col}: {value}"
     row_names: tuple[str, ...] = ()
     col_names: tuple[str, ...] = ()
+    clipped: bool = False
 
     @cached_property
     def header(self) -> dict[str, Any]:
@@ -70,6 +73,7 @@ class Raster:
             "firstCol": self.first_col,
             "palette": PALETTES[self.palette],
             "hover": self.hover,
+            "clipped": self.clipped,
             "rowNames": self.row_names,
             "colNames": self.col_names,
         }
@@ -136,6 +140,13 @@ class Picture:
     def spec(self) -> str:
         """The figure as strict JSON: large arrays as base64, never NaN or infinity."""
         return str(self.figure.to_json(validate=False))
+
+
+def beyond(values: ArrayLike, low: float, high: float) -> tuple[bool, bool]:
+    """Whether any value lies under ``low``, and whether any lies over ``high``."""
+    cells = np.asarray(values, dtype=np.float32)
+    rounding = 1e-6 * (high - low)
+    return bool((cells < low - rounding).any()), bool((cells > high + rounding).any())
 
 
 def quantise(values: ArrayLike, low: float, high: float) -> NDArray[np.uint8]:

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import streamlit as st
 
 from posviz.analysis.detail import similarity_window
 from posviz.analysis.similarity import METRICS
 from posviz.figures.heatmap import heatmap
-from posviz.figures.picture import Raster, quantise
+from posviz.figures.picture import Raster, beyond, quantise
 from posviz.ui import figure, results
 from posviz.ui.format import count, decimal
 
 if TYPE_CHECKING:
+    from posviz.analysis.similarity import Metric, Pooled
     from posviz.analysis.summary import Analysis
     from posviz.figures.picture import Picture
     from posviz.table import PositionTable
 
 PLACE = "pairs"
+NEARLY_ALL = 99.5  # percent of pairs
+STRETCHED = 1.5  # times as far as nearly all pairs reach: a few of them would take the palette
 
 
 @st.fragment
@@ -34,8 +38,7 @@ def show(table: PositionTable, numbers: Analysis, key: str, *, height: int = 640
     height : int
     """
     metric, pairs = METRICS[key], results.pairs(table, numbers, key)
-    low, high = metric.limits
-    limits = (pairs.low if low is None else low, pairs.high if high is None else high)
+    limits = _limits(metric, pairs)
     label = metric.label.lower()
     picture = heatmap(
         pairs.values, limits=limits, diverging=metric.diverging, label=label,
@@ -53,6 +56,23 @@ def show(table: PositionTable, numbers: Analysis, key: str, *, height: int = 640
     if shown.cell and (words := _words(table, numbers, key, shown.cell)):
         row, column = (count(position) for position in shown.cell)
         st.caption(f"{metric.label} of {row} and {column}: {words}")
+
+
+def _limits(metric: Metric, pairs: Pooled) -> tuple[float, float]:
+    """The ends of the palette: where they are not given, those of nearly all pairs.
+
+    One long row (GPT-2's row 0) would take all colours for itself and leave the others pale.
+    """
+    start, end = metric.limits
+    if start is not None and end is not None:
+        return start, end
+    finite = pairs.values[np.isfinite(pairs.values)]
+    some = np.percentile(finite, (100 - NEARLY_ALL, NEARLY_ALL)) if finite.size else (0.0, 0.0)
+    width = max(abs(some[0]), abs(some[1])) if metric.diverging else some[1]
+    extreme = max(abs(pairs.low), abs(pairs.high)) if metric.diverging else pairs.high
+    whole = not extreme > STRETCHED * width
+    low, high = (pairs.low, pairs.high) if whole else (float(some[0]), float(some[1]))
+    return (low if start is None else start, high if end is None else end)
 
 
 def pooled(table: PositionTable, numbers: Analysis, key: str) -> str:
@@ -88,4 +108,5 @@ def _detail(
         factor,
         top,
         left,
+        clipped=beyond(values, low, high) != (False, False),
     )

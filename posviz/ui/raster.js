@@ -93,11 +93,13 @@ class Raster {
   // What a cell says. The painted value has 255 steps, so no more digits than that are told.
   words([row, col]) {
     const { header, cells } = this.fine && this.holds(row, col, this.fine.header) ? this.fine : this;
-    const { cols, step: size, firstRow, firstCol, low, high, hover, rowNames, colNames } = header;
+    const { cols, step: size, firstRow, firstCol, low, high, hover, clipped, rowNames, colNames } = header;
     const code = cells[Math.floor((row - firstRow) / size) * cols + Math.floor((col - firstCol) / size)];
     const step = (high - low) / 254;
     const digits = step > 0 ? Math.min(6, Math.max(0, Math.floor(-Math.log10(step)))) : 3;
-    const value = code === NO_VALUE ? "no value" : (low + (code - 1) * step).toFixed(digits).replace("-", "−");
+    const beyond = !clipped ? "" : code === 255 ? " or more" : code === 1 ? " or less" : "";
+    const painted = (low + (code - 1) * step).toFixed(digits).replace("-", "−") + beyond;
+    const value = code === NO_VALUE ? "no value" : painted;
     const named = (names, at, first) => names[at - first] ?? at.toLocaleString("en");
     const words = { row: named(rowNames, row, this.header.firstRow), col: named(colNames, col, this.header.firstCol), value };
     return hover.replace(/\{(row|col|value)\}/g, (_, name) => words[name]);

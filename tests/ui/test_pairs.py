@@ -75,3 +75,25 @@ def test_a_window_from_the_browser_is_four_whole_numbers(
     sent: object, window: tuple[int, int, int, int] | None
 ) -> None:
     assert figure._window(sent) == window
+
+
+def test_one_long_row_does_not_take_the_whole_palette() -> None:
+    weights = random_normal(400, 8)
+    weights[0] *= 40
+    pooled = pooled_similarity(weights, "dot", 1024)
+    low, high = pairs._limits(METRICS["dot"], pooled)
+    assert high < pooled.high / 4
+    picture = heatmap(pooled.values, limits=(low, high), label="dot product")
+    assert picture.raster is not None
+    assert picture.raster.clipped
+    texts = [note.text for note in picture.figure.layout.annotations]
+    assert any("≥" in text for text in texts)
+    assert pairs._limits(METRICS["cosine"], pooled) == (-1, 1)
+
+
+def test_usual_rows_keep_the_ends_of_the_palette_at_their_extremes() -> None:
+    pooled = pooled_similarity(random_normal(400, 8), "euclidean", 1024)
+    assert pairs._limits(METRICS["euclidean"], pooled) == (0, pooled.high)
+    picture = heatmap(pooled.values, limits=(0, pooled.high), diverging=False)
+    assert picture.raster is not None
+    assert not picture.raster.clipped
