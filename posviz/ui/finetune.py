@@ -18,6 +18,7 @@ from posviz.ui.format import decimal, literal
 from posviz.ui.picker import TABLE
 
 if TYPE_CHECKING:
+    from posviz.training.config import TrainConfig
     from posviz.training.job import Job
     from posviz.training.runs import Run
     from posviz.ui.opened import Opened
@@ -98,7 +99,8 @@ def _draw(job: Job, run: Run) -> None:
     """A live fine-tuning: the loss first, since that is what it is for."""
     left, right = st.columns(2)
     with left, page.card("Loss"):
-        figure.show(lab.loss(run, job=job), key="tuning-loss", height=300)
+        picture = lab.loss(run, job=job, level=_level(job.config))
+        figure.show(picture, key="tuning-loss", height=300)
     with right, page.card(f"Which positions look alike at step {run.steps[-1]:,}"):
         pairs = heatmap(similarity(run.snapshot()), limits=(-1, 1), name=run.name)
         figure.show(pairs, key="tuning-pairs", height=300, picks=False)
@@ -116,13 +118,17 @@ def _outcome(job: Job) -> None:
     if not run.steps:
         return
     first, last = run.metrics[0], run.metrics[-1]
+    rest = ""
+    if before := _before(config.source):
+        rest = f"; before it was stretched, at {before[0]:,}, it was {decimal(before[1])}"
     st.markdown(
         f"**{literal(run.name)}.** In {last['step']:,} steps the loss at {config.n_positions:,} "
         f"positions went from {decimal(first['loss'])} to {decimal(last['loss'])} nats"
-        f"{_before(config.source)}."
+        f"{rest}."
     )
     with page.card("Loss"):
-        figure.show(lab.loss(run), key="tuned-loss", height=240, picks=False)
+        picture = lab.loss(run, level=_level(config))
+        figure.show(picture, key="tuned-loss", height=240, picks=False)
     st.button(
         f"Open run:{run.name} on every page",
         key="open-tuned",
@@ -132,18 +138,22 @@ def _outcome(job: Job) -> None:
     )
 
 
-def _before(source: str) -> str:
-    """The loss of the model at its own length, where its run still tells it."""
+def _before(source: str) -> tuple[int, float] | None:
+    """Length and loss of the model before it was stretched, where its run still tells them."""
     from posviz.training.finetune import source_folder
 
     try:
         run = open_run(source_folder(source))
     except TrainingError:
-        return ""
-    if not run.metrics:
-        return ""
-    rows = run.settings.get("n_positions")
-    return f"; before it was stretched, at {rows:,}, it was {decimal(run.metrics[-1]['loss'])}"
+        return None
+    rows, loss = run.settings.get("n_positions"), run.metrics[-1]["loss"] if run.metrics else None
+    return None if rows is None or loss is None else (rows, loss)
+
+
+def _level(config: TrainConfig) -> tuple[float, str] | None:
+    """What a fine-tuning is held against: chance is so far off that the line would look flat."""
+    before = _before(config.source) if isinstance(config, FineTuneConfig) else None
+    return None if before is None else (before[1], f"before, at {before[0]:,} positions")
 
 
 def _open(run: Run) -> None:

@@ -262,14 +262,22 @@ def _still(job: Job, table: NDArray[np.float32]) -> NDArray[np.float64]:
     return scores
 
 
-def loss(run: Run, *, job: Job | None = None, at: int | None = None) -> Picture:
-    """Loss over the steps, with what knowing nothing would give, and each batch's behind."""
+def loss(
+    run: Run,
+    *,
+    job: Job | None = None,
+    at: int | None = None,
+    level: tuple[float, str] | None = None,
+) -> Picture:
+    """Loss over the steps, each batch's behind; held against knowing nothing unless told else."""
     size = run.vocabulary_size
+    if level is None and size:
+        level = math.log(size), f"knowing nothing: ln {size}"
     return over_steps(
         run.steps,
         [line["loss"] for line in run.metrics],
         quantity="loss, nats",
-        level=(math.log(size), f"knowing nothing: ln {size}") if size else None,
+        level=level,
         behind=list(job.history)[:: max(len(job.history) // 400, 1)] if job else (),
         at=at,
         last=run.settings.get("steps") if job else None,

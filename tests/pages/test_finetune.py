@@ -12,9 +12,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import posviz
-from posviz.training.finetune import DEMOS
+from posviz.training.finetune import DEMOS, fine_tune_config
 from posviz.training.runs import open_run
-from posviz.ui import lab
+from posviz.ui import finetune, lab
 
 if TYPE_CHECKING:
     from posviz.training.jobs import Jobs
@@ -76,6 +76,15 @@ def test_the_new_rows_learn_and_the_result_is_a_run(home: Path, registry: Jobs) 
     app.button(key="open-tuned").click().run()
     assert not app.exception
     assert app.query_params["table"] in ("run:bert-mini-96-1", ["run:bert-mini-96-1"])
+
+
+def test_the_loss_is_held_against_the_one_before_and_not_against_chance() -> None:
+    config = fine_tune_config("demo:bert-mini", 96, method="tile")
+    run = open_run(DEMOS / "bert-mini")
+    level = finetune._level(config)
+    assert level == (run.metrics[-1]["loss"], "before, at 64 positions")
+    notes = [one.text for one in lab.loss(run, level=level).figure.layout.annotations]
+    assert notes == ["before, at 64 positions"]
 
 
 def test_what_the_button_will_do_is_told_before(home: Path) -> None:
