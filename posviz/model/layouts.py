@@ -203,6 +203,11 @@ def find_layout(
             f"{model} holds a position table but not all of what stands beside it in a model: "
             f"there is no {lacking} in the file. Open the whole model."
         )
+    if len(names) == 1:
+        raise ModelError(
+            f"{model} is a table by itself: its file holds {parameter} and nothing of a model. "
+            f"Open the folder of a whole model, or a demo."
+        )
     known = ", ".join(layout.label for layout in LAYOUTS.values())
     kind = f"a model of type {next(iter(types))}" if types else f"a model with {parameter}"
     raise ModelError(

@@ -181,7 +181,10 @@ def test_a_file_with_nothing_but_a_table_says_so(tmp_path):
     np.save(tmp_path / "table.npy", np.random.default_rng(0).normal(size=(20, 8)))
     app = sound(run(table=str(tmp_path / "table.npy")))
     assert figures(app) == 0
-    assert "is not known here" in said(app)
+    assert (
+        "table is a table by itself: its file holds array and nothing of a model. Open the folder "
+        "of a whole model, or a demo."
+    ) in said(app)
 
 
 def test_special_rows_may_be_left_out_of_the_subspaces(minilm):
