@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Browser, FloatRect, Locator, Page, Route, expect
 
 from posviz.figures.theme import DARK, LIGHT
 from posviz.ui.assets import ensure_plotly_js
@@ -432,6 +432,15 @@ def test_colours_follow_the_theme_without_a_reload(visit: Visit) -> None:
     assert inside(page, "curve", "layout.scene.camera.eye") == turned
 
 
+def at_rest(part: Locator) -> FloatRect:
+    """Where a part of the page is, once it has been there for half a second."""
+    place = None
+    while place is None or place != part.bounding_box():
+        place = part.bounding_box()
+        part.page.wait_for_timeout(500)
+    return place
+
+
 def test_nothing_moves_when_a_figure_arrives_and_the_loader_takes_no_room(visit: Visit) -> None:
     held: list[Route] = []
     page = visit(wait=False)
@@ -439,8 +448,9 @@ def test_nothing_moves_when_a_figure_arrives_and_the_loader_takes_no_room(visit:
     page = visit("spectrum", wait=False)
     figure = page.locator(".st-key-spectrum .posviz-figure")
     expect(figure.locator(".posviz-wait")).to_be_visible()
-    before = page.locator(".st-key-spectrum").bounding_box()
-    assert before is not None
+    expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
+    page.evaluate("document.fonts.ready")
+    before = at_rest(page.locator(".st-key-spectrum"))  # what stands above may still be laid out
     assert before["height"] == 300
     for route in held:
         route.continue_()
