@@ -72,7 +72,7 @@ def heatmap(
         first_col=first,
         palette=palette,
         hover=f"positions {{row}} and {{col}}\n{label} ≈ {{value}}",
-        clipped=under or over,
+        clipped=(under, over),
     )
     whole = {"dtick": 1} if count <= _COUNTED else {}  # Plotly would count half positions
     edges = [first - 0.5, first + count - 0.5]

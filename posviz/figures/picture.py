@@ -39,8 +39,8 @@ class Raster:
         What a cell says under the cursor; may use ``{row}``, ``{col}`` and ``{value}``.
     row_names, col_names : tuple of str
         What rows and columns are called there, one for each; their numbers without.
-    clipped : bool
-        Whether 1 and 255 also stand for what lies beyond low and high.
+    clipped : (bool, bool)
+        Whether 1 also stands for what lies under low, and 255 for what lies over high.
     """
 
     values: NDArray[np.uint8]
@@ -55,7 +55,7 @@ class Raster:
     hover: str = "{row}, {col}: {value}"
     row_names: tuple[str, ...] = ()
     col_names: tuple[str, ...] = ()
-    clipped: bool = False
+    clipped: tuple[bool, bool] = (False, False)
 
     @cached_property
     def header(self) -> dict[str, Any]:

@@ -108,5 +108,5 @@ def _detail(
         factor,
         top,
         left,
-        clipped=beyond(values, low, high) != (False, False),
+        clipped=beyond(values, low, high),
     )

@@ -97,12 +97,12 @@ class Raster {
     const code = cells[Math.floor((row - firstRow) / size) * cols + Math.floor((col - firstCol) / size)];
     const step = (high - low) / 254;
     const digits = step > 0 ? Math.min(6, Math.max(0, Math.floor(-Math.log10(step)))) : 3;
-    const beyond = !clipped ? "" : code === 255 ? " or more" : code === 1 ? " or less" : "";
+    const beyond = code === 255 && clipped[1] ? " or more" : code === 1 && clipped[0] ? " or less" : "";
     const painted = (low + (code - 1) * step).toFixed(digits).replace("-", "−") + beyond;
     const value = code === NO_VALUE ? "no value" : painted;
     const named = (names, at, first) => names[at - first] ?? at.toLocaleString("en");
     const words = { row: named(rowNames, row, this.header.firstRow), col: named(colNames, col, this.header.firstCol), value };
-    return hover.replace(/\{(row|col|value)\}/g, (_, name) => words[name]);
+    return (beyond ? hover.replace("≈ ", "") : hover).replace(/\{(row|col|value)\}/g, (_, name) => words[name]);
   }
 
   // The rows and columns that the axes show now, as [row, row, col, col] inside the picture.

@@ -85,7 +85,7 @@ def test_one_long_row_does_not_take_the_whole_palette() -> None:
     assert high < pooled.high / 4
     picture = heatmap(pooled.values, limits=(low, high), label="dot product")
     assert picture.raster is not None
-    assert picture.raster.clipped
+    assert picture.raster.clipped == (True, True)
     texts = [note.text for note in picture.figure.layout.annotations]
     assert any("≥" in text for text in texts)
     assert pairs._limits(METRICS["cosine"], pooled) == (-1, 1)
@@ -96,4 +96,4 @@ def test_usual_rows_keep_the_ends_of_the_palette_at_their_extremes() -> None:
     assert pairs._limits(METRICS["euclidean"], pooled) == (0, pooled.high)
     picture = heatmap(pooled.values, limits=(0, pooled.high), diverging=False)
     assert picture.raster is not None
-    assert not picture.raster.clipped
+    assert picture.raster.clipped == (False, False)
