@@ -11,13 +11,9 @@ table = found.table
 choice = controls.stretch(table)
 new = stretch.stretched(table, choice)
 page.answer(*stretch.said(table, new, choice))
-errors = stretch.rebuilt(table)
+rebuilt = stretch.rebuilding(stretch.rebuilt(table), choice)
 page.numbers(
-    Number(
-        decimal(errors.get(choice.method)),
-        "error on hidden rows (mean row: 1)",
-        f"best: {stretch.best(errors)}",
-    ),
+    *([Number(*rebuilt)] if rebuilt else ()),
     Number(
         decimal(new.after.step_median),
         "median step from row to row",

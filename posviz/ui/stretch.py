@@ -119,6 +119,9 @@ def said(table: PositionTable, new: Stretched, choice: Choice) -> tuple[str, ...
     method = METHODS[choice.method]
     old, length = table.n_positions, new.table.n_positions
     headline = f"{method.label}, {old:,} to {length:,} positions."
+    if table.grid is not None and not isinstance(choice.size, int):
+        (height, width), (high, wide) = table.grid, choice.size
+        headline = f"{method.label}, {height} × {width} to {high} × {wide} patches."
     if length == old:
         return headline, "The table's own length gives the table back, bit for bit."
     if method.family == "append":
@@ -156,12 +159,21 @@ def _stretch_law(table: PositionTable, new: Stretched) -> tuple[str, ...]:
     )
 
 
-def best(errors: Mapping[str, float]) -> str:
-    """The method that rebuilds hidden rows best on this table, with its error."""
+def rebuilding(errors: Mapping[str, float], choice: Choice) -> tuple[str, str, str] | None:
+    """The error on hidden rows: its value, what it is, and the best method's beside it.
+
+    None where no method was tried: a picture, or a table too short to hide rows of.
+    """
     if not errors:
-        return "not known for this table"
-    key = min(errors, key=lambda method: errors[method])
-    return f"{METHODS[key].label.lower()} {decimal(errors[key])}"
+        return None
+    best = min(errors, key=lambda method: errors[method])
+    value, label = decimal(errors[best]), METHODS[best].label.lower()
+    if choice.method not in errors:
+        own = METHODS[choice.method].label.lower()
+        what = "smallest error on hidden rows (mean row: 1)"
+        return value, what, f"by {label}; {own} rebuilds none"
+    beside = f"best: {label} {value}" if errors[best] < 1 else "no method beats the mean row"
+    return decimal(errors[choice.method]), "error on hidden rows (mean row: 1)", beside
 
 
 def kept_said(new: Stretched) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import shutil
 import time
@@ -14,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 from posviz import sources
 from posviz.analysis.definitions import DEFINITIONS
-from posviz.interpolation import METHODS, extend
+from posviz.interpolation import METHODS, extend, holdout
 from posviz.model.loss import loss_by_position
 from posviz.model.runner import open_model
 from posviz.model.texts import sequences
@@ -208,3 +209,29 @@ def test_a_view_plays_when_asked(view: str, ref: str) -> None:
     app = run(table=ref, stretched=view, play="true")
     assert not app.exception
     assert not app.error
+
+
+def first_sight(app: AppTest) -> list[str]:
+    """Everything that is said in words, numbers included."""
+    return [str(one.value).replace("\\", "") for one in (*app.markdown, *app.caption)]
+
+
+def test_a_method_that_rebuilds_nothing_names_the_one_that_does() -> None:
+    errors = holdout(sources.load("demo:bert-mini").weights)
+    said = first_sight(run(table="demo:bert-mini", length="100", method="Tile"))
+    assert "by linear; tile rebuilds none" in said
+    assert f"**{min(errors.values()):.3f}**" in said
+
+
+def test_rows_without_order_are_not_said_to_have_a_best_method() -> None:
+    assert "no method beats the mean row" in first_sight(run(table="random:64x32", length="100"))
+
+
+def test_a_picture_is_counted_in_patches_and_has_no_hidden_rows(tmp_path: Path) -> None:
+    values = np.random.default_rng(0).normal(size=(1, 17, 8)).astype(np.float32)
+    save_file({"embeddings.position_embeddings": values}, tmp_path / "model.safetensors")
+    config = {"model_type": "vit", "image_size": 32, "patch_size": 8, "hidden_size": 8}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    said = "\n".join(first_sight(run(table=str(tmp_path))))
+    assert "Linear, 4 × 4 to 8 × 8 patches." in said
+    assert "hidden rows" not in said
