@@ -51,12 +51,14 @@ def ablation_losses(
     if ignorance:
         levels.append((*ignorance, LIGHT.null))
     for value, text, colour in levels:
+        at = (value - low) / ((high - low) or 1)  # names near an end grow inwards
         figure.add_scatter(
             x=[value, value], y=[-0.5, len(labels) - 0.5], mode="lines", hoverinfo="skip",
             line={"color": LIGHT.null, "width": 1.4, "dash": "2px,3px"},
         )  # fmt: skip
         figure.add_annotation(
             x=value, y=1, yref="paper", yanchor="bottom", text=f"{text} {value:.3f}",
+            xanchor="left" if at < 1 / 3 else "right" if at > 2 / 3 else "center",
             font={"color": colour, "size": SMALL_SIZE},
         )  # fmt: skip
     for row, value in enumerate(values):

@@ -64,7 +64,7 @@ def head_strips(
             "ticktext": list(names),
         },
     )
-    ends = ("attention 0", f"{high:.2g} or more")
+    ends = ("attention 0", f"≥ {high:.2g}")
     add_colour_bar(figure, PALETTES["sequential"], (0.0, high), ends)
     told = "; ".join(
         f"{head} most at offset {int(offsets[int(row.argmax())])}"
@@ -114,7 +114,7 @@ def pattern_map(pattern: ArrayLike, *, causal: bool, name: str = "the head") -> 
                "showgrid": False, "scaleanchor": "x", "constrain": "domain",
                "constraintoward": "top"},
     )  # fmt: skip
-    ends = ("attention 0", f"{high:.2g} or more")
+    ends = ("attention 0", f"≥ {high:.2g}")
     add_colour_bar(figure, PALETTES["sequential"], (0.0, high), ends)
     return Picture(
         figure,

@@ -91,6 +91,8 @@ def test_heads_are_rows_at_their_offsets():
     assert raster.row_names == ("head 7 · previous token", "head 0")
     assert raster.values[0].argmax() == 1
     assert "head 7 · previous token most at offset -1" in picture.alt
+    # Short, since it stands beside a bar of fixed length on a telephone.
+    assert [a.text for a in picture.figure.layout.annotations if "≥" in (a.text or "")]
 
 
 def test_a_causal_pattern_leaves_the_future_unpainted():
@@ -128,7 +130,8 @@ def test_losses_start_at_the_loss_of_the_whole_table():
     bars = [trace for trace in figure.data if trace.line.width == 6]
     assert [tuple(bar.x) for bar in bars] == [(0.8, 1.2), (0.8, 1.9)]
     assert list(figure.data[-1].x) == [1.2, 1.9]
-    assert [a.text for a in figure.layout.annotations] == ["as it is 0.800", "guessing 3.000"]
+    names = [(a.text, a.xanchor) for a in figure.layout.annotations]
+    assert names == [("as it is 0.800", "left"), ("guessing 3.000", "right")]  # never cut off
     assert "Rank 1 1.200, All zero 1.900; as it is 0.800" in picture.alt
 
 
