@@ -49,7 +49,8 @@ class Provenance:
 
     def line(self) -> str:
         """One quiet line for under a figure: reference, tensor, stored type, commit, change."""
-        revision = self.revision and self.revision[:12]
+        # A run's revision is its step, which the name of its tensor says already.
+        revision = self.revision[:12] if self.revision and self.source != "run" else None
         parts = (self.ref, self.parameter, self.dtype, revision, self.note)
         return " · ".join(part for part in parts if part)
 

@@ -112,6 +112,12 @@ def test_a_grid_stands_between_prefix_and_suffix_rows() -> None:
     assert made.n_positions == 9
 
 
+def test_the_step_of_a_run_is_said_once() -> None:
+    found = Provenance("run", "run:mine", "snapshots.safetensors", "step-000040", "40", "F32")
+    assert found.line() == "run:mine · step-000040 · F32"
+    assert found.header()["posviz.revision"] == "40"
+
+
 def test_provenance_is_one_line_and_survives_as_text() -> None:
     found = Provenance("hub", "gpt2", "model.safetensors", "wpe.weight", "607a30d783df1234", "F32")
     assert found.line() == "gpt2 · wpe.weight · F32 · 607a30d783df"
