@@ -6,7 +6,7 @@ does not know without saying so. A link with a slip in it would show another vie
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -31,22 +31,23 @@ class Unknown:
     asked : str
     label : str
         Of the control.
-    offered : tuple of str
+    rule : str
+        What it is not: ``none of A, B``, or ``no whole number from 1 to 8``.
     instead : object
         What the control holds; the sentence stands until that changes.
     """
 
     asked: str
     label: str
-    offered: tuple[str, ...]
+    rule: str
     instead: object
 
     def sentence(self) -> str:
         """What was asked for, what there is, and what is shown."""
         asked = self.asked if len(self.asked) <= _MOST else f"{self.asked[:_MOST]}…"
         return (
-            f"The address asks for {asked} under {self.label}, which is none of "
-            f"{', '.join(self.offered)}. The usual one is shown; pick another here."
+            f"The address asks for {asked} under {self.label}, which is {self.rule}. The usual one "
+            f"is shown; pick another here."
         )
 
 
@@ -94,12 +95,25 @@ def choice(
 
 def check(label: str, offered: Iterable[str], *, key: str) -> None:
     """Say so on the page if the visit's address asked the widget ``key`` for words it lacks."""
+    words = tuple(offered)
+    _check(label, lambda asked: asked in words, f"none of {', '.join(words)}", key)
+
+
+def check_number(label: str, least: int, most: int, *, key: str) -> None:
+    """Say so on the page if the visit's address asked the widget ``key`` for no number of its."""
+
+    def fits(asked: str) -> bool:
+        return asked.isdecimal() and least <= int(asked[:_MOST]) <= most
+
+    _check(label, fits, f"no whole number from {least:,} to {most:,}", key)
+
+
+def _check(label: str, fits: Callable[[str], bool], rule: str, key: str) -> None:
     session = st.session_state
     unknown = session.setdefault(_UNKNOWN, {})
     asked = session.get(_BEGAN, {}).pop(key, None)
-    words = tuple(offered)
-    if asked is not None and asked not in words:
-        unknown[key] = Unknown(asked, label, words, session.get(key))
+    if asked is not None and not fits(asked):
+        unknown[key] = Unknown(asked, label, rule, session.get(key))
     if key in unknown:
         if unknown[key].instead == session.get(key):
             st.warning(literal(unknown[key].sentence()), icon=":material/link_off:")

@@ -70,7 +70,9 @@ def _slider(
     if isinstance(asked, int) and not least <= asked <= most:
         st.session_state[key] = min(max(asked, least), most)
     slide = (on or st).slider
-    return int(slide(label, least, most, min(usual, most), key=key, bind="query-params"))
+    chosen = int(slide(label, least, most, min(usual, most), key=key, bind="query-params"))
+    address.check_number(label.partition(" (")[0], least, most, key=key)
+    return chosen
 
 
 def _keep(table: PositionTable) -> str:

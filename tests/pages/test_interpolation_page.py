@@ -235,3 +235,18 @@ def test_a_picture_is_counted_in_patches_and_has_no_hidden_rows(tmp_path: Path) 
     said = "\n".join(first_sight(run(table=str(tmp_path))))
     assert "Linear, 4 × 4 to 8 × 8 patches." in said
     assert "hidden rows" not in said
+
+
+@pytest.mark.parametrize("asked", ["8192", "-5", "abc", "15", "²", "9" * 5000])
+def test_a_link_to_a_length_out_of_reach_is_told_the_reach(asked: str) -> None:
+    app = run(table="demo:bert-mini", length=asked)
+    (warning,) = app.warning
+    assert "under Length, which is no whole number from 16 to 256. The usual one" in warning.value
+    app.slider(key="length").set_value(200).run()
+    assert not app.warning
+
+
+def test_a_link_to_a_length_within_reach_is_followed() -> None:
+    app = run(table="demo:bert-mini", length="256")
+    assert not app.warning
+    assert app.slider(key="length").value == 256
