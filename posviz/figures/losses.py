@@ -88,8 +88,10 @@ def _wall(figure: go.Figure, n_positions: int, length: int) -> None:
             type="line", x0=n_positions, x1=n_positions, y0=0, y1=1, yref="paper", layer="below",
             line={"color": LIGHT.faint, "width": 1},
         )  # fmt: skip
+        narrow = length - n_positions < length / 3  # then the words stand before the line
         figure.add_annotation(
-            x=n_positions, y=1, yref="paper", yanchor="top", xanchor="left", xshift=6,
+            x=n_positions, y=1, yref="paper", yanchor="top",
+            xanchor="right" if narrow else "left", xshift=-6 if narrow else 6,
             text=f"from {n_positions:,} on: new rows", font={"color": LIGHT.ink_soft, "size": 12},
         )  # fmt: skip
 

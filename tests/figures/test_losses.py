@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from posviz.figures.lines import Band
 from posviz.figures.losses import ORIGINAL, along_a_text
@@ -40,6 +41,16 @@ def test_the_original_ends_where_its_rows_do_and_a_line_stands_there() -> None:
     assert len(own.x) == 10
     assert figure.layout.shapes[0].x0 == 10
     assert any("from 10 on: new rows" in note.text for note in figure.layout.annotations)
+
+
+@pytest.mark.parametrize(("length", "side"), [(20, "left"), (11, "right")])
+def test_the_words_at_the_first_new_row_are_not_cut_off(length: int, side: str) -> None:
+    lines = {"Tile": band(np.ones(length))}
+    picture = along_a_text(
+        lines, chosen="Tile", original=band(np.ones(10)), n_positions=10, quantity="loss, nats"
+    )
+    (note,) = (n for n in picture.figure.layout.annotations if "new rows" in n.text)
+    assert note.xanchor == side
 
 
 def test_names_that_would_overprint_are_left_to_the_cursor() -> None:
