@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import posviz
@@ -84,6 +85,8 @@ def card(
         The card of the source, empty where it has none.
     """
     checkpoint, table = bundle.checkpoint, extended.table
+    # A card is published; where its author's folders lie is nobody's business.
+    ref = PurePath(checkpoint.ref).name if checkpoint.source == "file" else checkpoint.ref
     old = checkpoint.candidate(table.provenance.parameter)
     method = METHODS[extended.method]
     revision = f" at {checkpoint.revision}" if checkpoint.revision else ""
@@ -104,7 +107,7 @@ def card(
     lines = [
         HEADING,
         "",
-        f"posviz {posviz.__version__} gave `{table.provenance.parameter}` of `{checkpoint.ref}`"
+        f"posviz {posviz.__version__} gave `{table.provenance.parameter}` of `{ref}`"
         f"{revision} {table.n_positions:,} positions in place of {old.n_positions:,}: "
         f"{table.provenance.note}. {method.explanation}{kept}",
         "",
@@ -119,7 +122,7 @@ def card(
         lines += ["", "Left out:", "", *gone]
     default = checkpoint.tables and checkpoint.tables[0].parameter == old.parameter
     code = snippet(
-        checkpoint.ref, recipe, f"{checkpoint.name}-{table.n_positions}",
+        ref, recipe, f"{checkpoint.name}-{table.n_positions}",
         parameter=None if default else old.parameter, architecture=architecture(bundle),
     )  # fmt: skip
     lines += ["", "To do the same again:", "", "```python", code.rstrip("\n"), "```", ""]

@@ -444,6 +444,8 @@ def test_the_card_keeps_what_it_said_and_tells_what_was_done(
     for words in ("64 positions in place of 32", "Positions 0 to 31 are as they were", "clamp",
                   *done.changed):  # fmt: skip
         assert words in text
+    assert str(tmp_path) not in text
+    assert f"extend_checkpoint({folder.name!r}, " in text
 
 
 def test_the_lines_in_the_card_write_the_same_again(
