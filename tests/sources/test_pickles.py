@@ -71,15 +71,28 @@ def test_the_hand_made_file_opens():
 def test_code_in_the_file_is_data(code, monkeypatch, tmp_path):
     calls = []
     monkeypatch.setattr(os, "system", calls.append)
-    table = opened(torch_zip(state(before=code))).table()
-    assert np.array_equal(table.weights, TABLE)
+    found = opened(torch_zip(state(before=code)))
+    assert np.array_equal(found.table().weights, TABLE)
     assert calls == []
+    (warning,) = found.warnings
+    assert any(name in warning for name in ("os.system", "builtins.exec"))
     legacy = b"\x80\x02" + b"\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19" + b"."
     legacy += b"\x80\x02M\xe9\x03."
     legacy += pickle.dumps({"little_endian": True}, 2) + state(before=code)
     legacy += pickle.dumps(["0"], 2) + struct.pack("<Q", 32) + TABLE.tobytes()
-    assert np.array_equal(opened(legacy).table().weights, TABLE)
+    found = opened(legacy)
+    assert np.array_equal(found.table().weights, TABLE)
     assert calls == []
+    assert found.warnings == (warning,)
+
+
+def test_only_calls_that_would_act_are_warned_of() -> None:
+    harmless = b"cargparse\nNamespace\n)\x810cbuiltins\nset\n)R0cos\nsystem\n0"
+    assert opened(torch_zip(state(before=harmless))).warnings == ()
+    many = b"".join(b"csubprocess\ncall_%d\n)R0" % n for n in range(50))
+    (warning,) = opened(torch_zip(state(before=many))).warnings
+    assert "subprocess.call_0" in warning
+    assert len(warning) < 400
 
 
 def test_deeply_shared_key_does_not_hang(bounded):

@@ -43,6 +43,24 @@ class Global:
         return f"{self.module}.{self.name}"
 
 
+# Calls that no weights need and that could do anything on the machine of whoever unpickles them.
+_COMMANDS = {
+    "asyncio", "ctypes", "importlib", "multiprocessing", "nt", "os", "pickle", "posix", "pty",
+    "runpy", "shutil", "socket", "subprocess", "sys", "timeit", "webbrowser",
+}  # fmt: skip
+_BUILTINS = {"builtins", "__builtin__", "__builtins__"}
+_COMMANDS_OF_PYTHON = {"__import__", "breakpoint", "compile", "eval", "exec", "execfile", "open"}
+
+
+def is_command(maker: object) -> bool:
+    """Whether a call of this would act on the machine instead of building data."""
+    if not isinstance(maker, Global):
+        return False
+    if maker.module in _BUILTINS:
+        return maker.name in _COMMANDS_OF_PYTHON
+    return maker.module.partition(".")[0] in _COMMANDS
+
+
 _FROM_TYPE = Global("torch._tensor", "_rebuild_from_type_v2")
 _ORDERED = Global("collections", "OrderedDict")
 

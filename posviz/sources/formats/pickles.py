@@ -18,7 +18,16 @@ import pickletools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from posviz.sources.formats.inert import Global, Inert, Storage, as_key, call, storage, work
+from posviz.sources.formats.inert import (
+    Global,
+    Inert,
+    Storage,
+    as_key,
+    call,
+    is_command,
+    storage,
+    work,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +35,9 @@ if TYPE_CHECKING:
 MAX_BYTES = 64 << 20
 MAX_STEPS = 750_000  # some 25,000 tensors
 _MAX_MEMO = 1 << 32  # larger places to remember things at could be chosen to hash alike
+
+
+_MOST_COMMANDS = 3  # that are named
 
 
 class PickleError(Exception):
@@ -41,6 +53,12 @@ class _Machine:
         self.below: list[list[Any]] = []  # the stacks under open marks
         self.memo: dict[int, Any] = {}
         self.storages: dict[str, Storage] = {}
+        self.commands: dict[str, None] = {}  # asked to be called, in order; a few are enough
+
+    def asks(self, maker: object) -> None:
+        """Note a call that would act on the machine; nothing is ever called."""
+        if is_command(maker) and len(self.commands) < _MOST_COMMANDS:
+            self.commands[str(maker)] = None
 
     def spend(self, steps: int) -> None:
         self.steps -= steps
@@ -85,12 +103,15 @@ class Pickled:
     storages : dict
         Every storage it named, by key.
     steps_left : int
+    commands : tuple of str
+        Functions it asks to be called that would act on the machine, such as ``os.system``.
     """
 
     value: object
     end: int
     storages: dict[str, Storage]
     steps_left: int
+    commands: tuple[str, ...] = ()
 
 
 def interpret(data: bytes, start: int = 0, steps: int = MAX_STEPS) -> Pickled:
@@ -117,7 +138,8 @@ def interpret(data: bytes, start: int = 0, steps: int = MAX_STEPS) -> Pickled:
             machine.spend(1)
             if opcode.name == "STOP":
                 value = machine.stack.pop()
-                return Pickled(value, stream.tell(), machine.storages, machine.steps)
+                end, commands = stream.tell(), tuple(machine.commands)
+                return Pickled(value, end, machine.storages, machine.steps, commands)
             _OPCODES[opcode.name](machine, argument)
     except (ValueError, LookupError, AttributeError, OverflowError) as err:
         raise PickleError("it is cut short or no pickle") from err
@@ -224,6 +246,7 @@ def _stack_global(machine: _Machine, _: Any) -> None:
 def _reduce(machine: _Machine, _: Any) -> None:
     arguments, maker = machine.stack.pop(), machine.stack.pop()
     machine.spend(work(maker, arguments))
+    machine.asks(maker)
     machine.stack.append(call(maker, arguments))
 
 
@@ -235,11 +258,13 @@ def _new_with_keywords(machine: _Machine, _: Any) -> None:
 def _instance(machine: _Machine, argument: Any) -> None:
     items = machine.opened()
     module, _, name = argument.partition(" ")
+    machine.asks(Global(module, name))
     machine.stack.append(Inert(Global(module, name), tuple(items)))
 
 
 def _object(machine: _Machine, _: Any) -> None:
     maker, *arguments = machine.opened()
+    machine.asks(maker)
     machine.stack.append(Inert(maker, tuple(arguments)))
 
 

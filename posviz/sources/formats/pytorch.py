@@ -52,7 +52,7 @@ def open_zip(reader: Reader) -> TensorFile:
     if order is not None and _member(reader, order, "byteorder", 16).strip() != b"little":
         raise SourceError(f"{reader.name} was saved on a big-endian machine, which is not read.")
     try:
-        value = interpret(_member(reader, members[pickles[0]], "data.pkl", MAX_BYTES)).value
+        pickled = interpret(_member(reader, members[pickles[0]], "data.pkl", MAX_BYTES))
     except PickleError as err:
         raise damaged(reader.name, f"its data.pkl cannot be read, {err}") from err
 
@@ -70,7 +70,7 @@ def open_zip(reader: Reader) -> TensorFile:
             return whole[begin : begin + length]
         return reader.read_at(zips.data_start(reader, member) + start, length)
 
-    return _tensor_file(reader, "pytorch-zip", value, span)
+    return _tensor_file(reader, "pytorch-zip", pickled.value, span, pickled.commands)
 
 
 def open_legacy(reader: Reader) -> TensorFile:
@@ -85,7 +85,7 @@ def open_legacy(reader: Reader) -> TensorFile:
     while True:
         data = reader.read_at(0, min(head, reader.size))
         try:
-            parts, end, storages = _legacy_parts(data)
+            parts, end, storages, commands = _legacy_parts(data)
             break
         except PickleError as err:
             if len(data) == min(reader.size, MAX_BYTES) or "steps" in str(err):
@@ -112,19 +112,23 @@ def open_legacy(reader: Reader) -> TensorFile:
             raise damaged(reader.name, f"storage {brief(storage.key)} is not where it should be")
         return reader.read_at(at + 8 + start, length)
 
-    return _tensor_file(reader, "pytorch-legacy", value, span)
+    return _tensor_file(reader, "pytorch-legacy", value, span, commands)
 
 
-def _legacy_parts(data: bytes) -> tuple[list[object], int, dict[str, Storage]]:
-    """Magic number, version, system, the object and the keys of its storages, and their end."""
+def _legacy_parts(
+    data: bytes,
+) -> tuple[list[object], int, dict[str, Storage], tuple[str, ...]]:
+    """Magic number, version, system, the object and its storages' keys; the end; the commands."""
     parts: list[object] = []
+    commands: tuple[str, ...] = ()
     end, steps, storages = 0, MAX_STEPS, {}
     while len(parts) < 5 and parts[:1] in ([], [_MAGIC]):
         pickled = interpret(data, end, steps)
         end, steps = pickled.end, pickled.steps_left
         storages.update(pickled.storages)
         parts.append(pickled.value)
-    return parts, end, storages
+        commands += pickled.commands
+    return parts, end, storages, commands
 
 
 def _member(reader: Reader, member: zips.Member, name: str, limit: int) -> bytes:
@@ -143,7 +147,9 @@ def _check_plain(reader: Reader, member: zips.Member, name: str) -> None:
         )
 
 
-def _tensor_file(reader: Reader, format_: str, value: object, span: Span) -> TensorFile:
+def _tensor_file(
+    reader: Reader, format_: str, value: object, span: Span, commands: tuple[str, ...]
+) -> TensorFile:
     views: dict[str, View] = {}
     entries: list[Entry] = []
     strange: dict[str, str] = {}  # tensors that are not read, and what they are stored as
@@ -186,11 +192,21 @@ def _tensor_file(reader: Reader, format_: str, value: object, span: Span) -> Ten
         tuple(entries),
         read_entry,
         objects.settings(value),
-        warnings=_warnings(reader.name, value, strange, twice),
+        warnings=(*_asked(reader.name, commands), *_warnings(reader.name, value, strange, twice)),
         read_span=read_span,
         stored=lambda entry: _stored(entry, views[entry.name], span),
         bare=isinstance(value, View),
         whole=isinstance(value, dict) and len(views) == len(value),
+    )
+
+
+def _asked(file: str, commands: tuple[str, ...]) -> tuple[str, ...]:
+    if not commands:
+        return ()
+    names = ", ".join(brief(name) for name in commands)
+    return (
+        f"{file} asks whoever loads it to call {names}, which weights never need: it may be an "
+        f"attack. Nothing was called here; do not load it with a program that unpickles.",
     )
 
 
