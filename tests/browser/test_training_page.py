@@ -45,6 +45,11 @@ def visit(
 
 def test_a_run_is_watched_survives_a_refresh_stops_and_opens(visit: Page) -> None:
     page = visit
+    page.get_by_text("Settings", exact=True).click()
+    steps = page.locator(".st-key-steps-copy input")
+    steps.fill("20000")  # more than any machine takes while this test looks on
+    steps.press("Enter")
+    expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
     page.locator(".st-key-train button").click()
     page.wait_for_function(PAINTED, arg="live-curve")
     page.wait_for_function(PAINTED, arg="live-pairs")
