@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,18 +23,7 @@ if TYPE_CHECKING:
 PROJECT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("POSVIZ_RUNS", str(tmp_path / "runs"))
-    return tmp_path / "runs"
-
-
-@pytest.fixture(autouse=True)
-def registry() -> Iterator[Jobs]:
-    lab.jobs.clear()
-    yield lab.jobs()
-    lab.jobs().close()
-    lab.jobs.clear()
+pytestmark = pytest.mark.usefixtures("home", "registry")
 
 
 def visit(**query: str) -> AppTest:
