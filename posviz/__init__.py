@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 # two busy cores, analysing a table took four to ten times as long as with one. Read when numpy is
 # first imported, which nothing above does.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# huggingface_hub tells the Hub which programs are installed and which tool started this one, for
+# which it first asks the Hub for a list, and waits up to three seconds. Read when it is imported.
+os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 if TYPE_CHECKING:
     from posviz.table import PositionTable

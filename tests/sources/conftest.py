@@ -48,6 +48,7 @@ class FakeHub:
 
     repos: dict[str, Path] = field(default_factory=dict)
     log: list[Request] = field(default_factory=list)
+    agents: set[str] = field(default_factory=set)  # what clients call themselves
     gated: dict[str, str] = field(default_factory=dict)  # repository -> the token that opens it
     ignore_ranges: bool = False
     expire_once: bool = False  # the first signed address is refused
@@ -100,6 +101,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def _send(self, status: int, headers: Mapping[str, str], body: bytes = b"") -> None:
         hub = self.server.hub
         token = self.headers.get("Authorization") is not None
+        hub.agents.add(self.headers.get("User-Agent") or "")
         hub.log.append(
             Request(
                 self.server.role, self.command, unquote(self.path.split("?")[0]),
@@ -169,7 +171,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def _resolve(self, path: str) -> None:
         hub = self.server.hub
         found = re.fullmatch(r"/(?:datasets/)?(.+?)/resolve/([^/]+)/(.+)", path)
-        if found is None or not self._may_read(found[1]):
+        if found is None:
+            self._error(404, "")
+            return
+        if not self._may_read(found[1]):
             return
         assert found[2] == COMMIT, "every read must be pinned to the commit"
         file = hub.files(found[1]).get(found[3])

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +15,7 @@ from posviz import sources
 from posviz.errors import SourceError
 
 REPO = "org/gpt2"
+PROJECT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -64,6 +69,25 @@ def test_offline_opens_what_was_read_and_names_what_was_not(gpt2_repo, tmp_path)
         "Open a local file or a demo, or go online."
     )
     assert hub.log == []
+
+
+def test_a_fresh_process_asks_for_nothing_else_and_tells_nothing(gpt2_repo, tmp_path):
+    hub, _ = gpt2_repo
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("HF_")}
+    environment |= {
+        "HF_ENDPOINT": hub.url, "HF_HOME": str(tmp_path / "hf"), "POSVIZ_CACHE": str(tmp_path),
+        "AGENT": "somebody",
+    }  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-m", "posviz", "inspect", f"hub:{REPO}", "--json"],
+        capture_output=True, check=True, env=environment, cwd=PROJECT,
+    )  # fmt: skip
+    assert json.loads(done.stdout)["requests"] == len(hub.log)
+    assert {r.path.split("/")[1] for r in hub.log if r.server == "hub"} == {"api", "org"}
+    assert [r.path for r in hub.log if r.path.startswith("/api")] == [
+        f"/api/models/{REPO}/revision/main"
+    ]
+    assert all("torch" not in agent and "somebody" not in agent for agent in hub.agents)
 
 
 def test_unreachable_hub_is_one_sentence(fake_hub, tmp_path):
