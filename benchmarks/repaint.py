@@ -30,8 +30,10 @@ SLIDER = "[data-testid=stSlider] input[type=range]"
 _CLOCK = """for (const kind of ['pointerdown', 'keydown'])
   addEventListener(kind, () => { window.pressed = performance.now(); }, true);"""
 _WATCH = """() => {
-  const seen = () => document.querySelector('[data-posviz-painted]')?.dataset.posvizPainted
-    ?? document.querySelector('.heatmaplayer image')?.getAttribute('href')?.slice(-200);
+  const painted = () => [...document.querySelectorAll('[data-posviz-painted]')].map(
+    (figure) => figure.dataset.posvizPainted).join();
+  const seen = () => painted()
+    || document.querySelector('.heatmaplayer image')?.getAttribute('href')?.slice(-200);
   const before = seen();
   window.repainted = new Promise((done, failed) => {
     setTimeout(() => failed(new Error('nothing was repainted within a minute')), 60000);

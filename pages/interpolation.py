@@ -1,5 +1,7 @@
 """The open table at another length: what each method does to it, and the new table to take home."""
 
+import streamlit as st
+
 from posviz.interpolation import METHODS
 from posviz.ui import address, controls, finetune, page, stretch, tables, takehome
 from posviz.ui.format import decimal
@@ -10,27 +12,32 @@ found = page.question("What happens when the table is stretched?")
 table = found.table
 choice = controls.stretch(table)
 new = stretch.stretched(table, choice)
-page.answer(*stretch.said(table, new, choice))
-rebuilt = stretch.rebuilding(stretch.rebuilt(table), choice)
-page.numbers(
-    *([Number(*rebuilt)] if rebuilt else ()),
-    Number(
-        decimal(new.after.step_median),
-        "median step from row to row",
-        f"before {decimal(new.before.step_median)}",
-    ),
-    Number(
-        decimal(new.after.toeplitz_r2),
-        "Toeplitz share, not centred",
-        f"before {decimal(new.before.toeplitz_r2)}",
-    ),
-)
+answer = st.container()
 labels = {key: view.label for key, view in VIEWS.items()}
 view = address.choice("Show", labels, key="stretched")
-VIEWS[view].draw(found, new, choice)
-after = f"{new.table.n_positions:,} positions"
+VIEWS[view].draw(found, new, choice)  # before the words above it, which look at every pair
+with answer:
+    seen = before, after = stretch.glances(table, new)
+    page.answer(*stretch.said(table, new, choice, seen))
+    rebuilt = stretch.rebuilding(stretch.rebuilt(table), choice)
+    page.numbers(
+        *([Number(*rebuilt)] if rebuilt else ()),
+        Number(
+            decimal(after.step_median),
+            "median step from row to row",
+            f"before {decimal(before.step_median)}",
+        ),
+        Number(
+            decimal(after.toeplitz_r2),
+            "Toeplitz share, not centred",
+            f"before {decimal(before.toeplitz_r2)}",
+        ),
+    )
 page.provenance(
-    found, f"{METHODS[choice.method].label.lower()} to {after}", stretch.kept_said(new), "all rows"
+    found,
+    f"{METHODS[choice.method].label.lower()} to {new.table.n_positions:,} positions",
+    stretch.kept_said(new),
+    "all rows",
 )
 finetune.section(found, choice)
 takehome.take_home(found, new.table, choice)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from posviz.figures.curve import chosen
-from posviz.figures.film import curve_film
+from posviz.figures.film import curve_film, curve_frame
 from posviz.figures.lines import add_line, add_nulls, gaps, padded
 from posviz.figures.picture import Film, Picture
 from posviz.figures.theme import LIGHT, blank
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 TOGETHER = "stretch"  # films of one stretch run as one
 
 
-def stretch_film(
+def stretch_curve(
     frames: Sequence[NDArray[np.float64]], shares: ArrayLike | None, *, name: str
 ) -> Picture:
-    """The curve from the old length to the new one, the old curve faintly behind.
+    """The new curve, the old one faintly behind; more than two frames make a film of the way.
 
     Parameters
     ----------
@@ -36,8 +36,11 @@ def stretch_film(
         What the new table is, for the text alternative.
     """
     first = frames[0]
-    labels = film_labels([len(frame) for frame in frames])
-    picture = curve_film(frames, labels, shares, name=name)
+    if len(frames) > 2:
+        labels = film_labels([len(frame) for frame in frames])
+        picture = curve_film(frames, labels, shares, name=name)
+    else:
+        picture = curve_frame(frames, len(frames) - 1, shares, name=name)
     x, y, z = chosen(first, (0, 1, 2)).astype(np.float32).T
     picture.figure.add_scatter3d(
         x=x, y=y, z=z, mode="lines", hoverinfo="skip", name="before",

@@ -46,25 +46,6 @@ class Choice:
 
 
 @dataclass(frozen=True, eq=False)
-class Stretched:
-    """A stretched table and what the page says of it.
-
-    Parameters
-    ----------
-    table : PositionTable
-    kept : tuple of int
-        Old positions put back unchanged.
-    before, after : Glance
-        Of the whole table, before and after.
-    """
-
-    table: PositionTable
-    kept: tuple[int, ...]
-    before: Glance
-    after: Glance
-
-
-@dataclass(frozen=True, eq=False)
 class Glance:
     """What is said of a table at first sight, all from one look at its pairs.
 
@@ -83,9 +64,14 @@ class Glance:
     profile: OffsetProfile
 
 
-def stretched(table: PositionTable, choice: Choice) -> Stretched:
-    """Do what was chosen; raises SettingError where it cannot be done."""
+def stretched(table: PositionTable, choice: Choice) -> Extended:
+    """Do what was chosen, and how it was done; raises SettingError where it cannot be done."""
     return _stretched(table.fingerprint, choice, table)
+
+
+def glances(table: PositionTable, new: Extended) -> tuple[Glance, Glance]:
+    """What is said at first sight of the table and of the new one: a look at all pairs of each."""
+    return _old_glance(table.fingerprint, table), _glance(new.table.fingerprint, new.table)
 
 
 def rebuilt(table: PositionTable) -> dict[str, float]:
@@ -98,14 +84,9 @@ def pairs(table: PositionTable) -> Pooled:
     return _pairs(table.fingerprint, table)
 
 
-def extended(table: PositionTable, choice: Choice) -> Extended:
-    """The new table, and how it was made; kept, as all here is."""
-    return _extended(table.fingerprint, choice, table)
-
-
 def geometries(table: PositionTable, choice: Choice) -> tuple[Geometry, Geometry]:
     """All that the change did to the table, before and after."""
-    new = _stretched(table.fingerprint, choice, table).table
+    new = stretched(table, choice).table
     return _geometry(table.fingerprint, table), _geometry(new.fingerprint, new)
 
 
@@ -114,9 +95,12 @@ def singular_values(table: PositionTable) -> NDArray[np.float64]:
     return _spectrum(table.fingerprint, table)
 
 
-def said(table: PositionTable, new: Stretched, choice: Choice) -> tuple[str, ...]:
+def said(
+    table: PositionTable, new: Extended, choice: Choice, seen: tuple[Glance, Glance]
+) -> tuple[str, ...]:
     """What was done, in a headline and up to two sentences made from the numbers."""
     method = METHODS[choice.method]
+    before, after = seen
     old, length = table.n_positions, new.table.n_positions
     headline = f"{method.label}, {old:,} to {length:,} positions."
     if table.grid is not None and not isinstance(choice.size, int):
@@ -134,28 +118,29 @@ def said(table: PositionTable, new: Stretched, choice: Choice) -> tuple[str, ...
             headline,
             f"Positions 0 to {old - 1:,} are as they were, so short texts read the same; the "
             f"{length - old:,} new rows come after them.",
-            f"Toeplitz share {decimal(new.after.toeplitz_r2)}, before "
-            f"{decimal(new.before.toeplitz_r2)}.",
+            f"Toeplitz share {decimal(after.toeplitz_r2)}, before {decimal(before.toeplitz_r2)}.",
         )
     return (
         headline,
-        f"The median step from row to row is {decimal(new.after.step_median)}, before "
-        f"{decimal(new.before.step_median)}.",
-        *_stretch_law(table, new),
+        f"The median step from row to row is {decimal(after.step_median)}, before "
+        f"{decimal(before.step_median)}.",
+        *_stretch_law(table, new, before, after),
     )
 
 
-def _stretch_law(table: PositionTable, new: Stretched) -> tuple[str, ...]:
+def _stretch_law(
+    table: PositionTable, new: Extended, before: Glance, after: Glance
+) -> tuple[str, ...]:
     old, length = table.n_positions, new.table.n_positions
     if table.grid is not None or min(old, length) < 16:
         return ()
     offset = max(length // 32, 1)
-    before, after = new.before.profile.mean, new.after.profile.mean
     source = offset * (old - 1) / (length - 1)
-    expected = float(np.interp(source, np.arange(len(before)), before))
+    expected = float(np.interp(source, np.arange(old), before.profile.mean))
+    found = float(after.profile.mean[offset])
     return (
-        f"Cosine at offset {offset} is {decimal(float(after[offset]))}; the stretch law expects "
-        f"that of {source:.3g} in the old table, {decimal(expected)}.",
+        f"Cosine at offset {offset} is {decimal(found)}; the stretch law expects that of "
+        f"{source:.3g} in the old table, {decimal(expected)}.",
     )
 
 
@@ -176,36 +161,38 @@ def rebuilding(errors: Mapping[str, float], choice: Choice) -> tuple[str, str, s
     return decimal(errors[choice.method]), "error on hidden rows (mean row: 1)", beside
 
 
-def kept_said(new: Stretched) -> str:
+def kept_said(new: Extended) -> str:
     """Which rows were put back unchanged, for the line under the figure."""
     return f"kept {listed(new.kept)}" if new.kept else ""
 
 
-def law(table: PositionTable, new: Stretched, choice: Choice) -> NDArray[np.float64] | None:
+def _law(
+    table: PositionTable, new: Extended, choice: Choice, before: OffsetProfile
+) -> NDArray[np.float64] | None:
     """Cosine by offset that the stretch law predicts: old m(k) read at k (L - 1) / (L' - 1).
 
     None for methods that append and for grids: there is no such law for them.
     """
     if METHODS[choice.method].family == "append" or table.grid is not None:
         return None
-    old, length = new.before.profile.mean, new.table.n_positions
+    old, length = before.mean, new.table.n_positions
     places = np.arange(length) * (table.n_positions - 1) / max(length - 1, 1)
     predicted: NDArray[np.float64] = np.interp(places, np.arange(len(old)), old)
     return predicted
 
 
-def profiles(
-    table: PositionTable, new: Stretched, choice: Choice
+def beside(
+    table: PositionTable, new: Extended, choice: Choice, before: OffsetProfile
 ) -> dict[str, NDArray[np.float64]]:
     """What the new cosine by offset is held against: the old one, and the stretch law."""
     length = new.table.n_positions
-    shown = {"before": new.before.profile.mean[:length]}
-    predicted = law(table, new, choice)
+    shown = {"before": before.mean[:length]}
+    predicted = _law(table, new, choice, before)
     return shown if predicted is None else {**shown, "stretch law": predicted}
 
 
 @st.cache_resource(max_entries=KEPT, show_spinner=False)
-def _extended(fingerprint: str, choice: Choice, _table: PositionTable) -> Extended:
+def _stretched(fingerprint: str, choice: Choice, _table: PositionTable) -> Extended:
     size = choice.size
     return extend(
         _table,
@@ -217,18 +204,12 @@ def _extended(fingerprint: str, choice: Choice, _table: PositionTable) -> Extend
     )
 
 
-@st.cache_resource(max_entries=KEPT, show_spinner=False)
-def _stretched(fingerprint: str, choice: Choice, _table: PositionTable) -> Stretched:
-    done = _extended(fingerprint, choice, _table)
-    return Stretched(
-        table=done.table,
-        kept=done.kept,
-        before=_glance(fingerprint, _table),
-        after=_glanced(done.table),
-    )
-
-
 @st.cache_resource(max_entries=results.TABLES, show_spinner=False)
+def _old_glance(fingerprint: str, _table: PositionTable) -> Glance:
+    return _glanced(_table)
+
+
+@st.cache_resource(max_entries=KEPT, show_spinner=False)
 def _glance(fingerprint: str, _table: PositionTable) -> Glance:
     return _glanced(_table)
 

@@ -15,9 +15,9 @@ from posviz.analysis.similarity import cosine_sums, profile_of
 from posviz.analysis.smoothness import curvature, step_norms
 from posviz.analysis.waves import power_spectrum
 from posviz.figures.spectrum import above_floor
-from posviz.interpolation.frames import stretch_frames, tables_between
+from posviz.interpolation.frames import FRAMES, stretch_frames, tables_between
 from posviz.ui import results
-from posviz.ui.stretch import KEPT, extended
+from posviz.ui.stretch import KEPT, stretched
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,9 +45,9 @@ class Along:
     numbers: Mapping[str, float | None]
 
 
-def frames(table: PositionTable, choice: Choice) -> list[NDArray[np.float64]]:
-    """The curve at the lengths from the old one to the new one, all on the old table's axes."""
-    return _frames(table.fingerprint, choice, table)
+def frames(table: PositionTable, choice: Choice, *, film: bool) -> list[NDArray[np.float64]]:
+    """The curve at its old length and at the new one, on the old axes; a film has those between."""
+    return _frames(table.fingerprint, choice, FRAMES if film else 2, table)
 
 
 def line_frames(
@@ -79,17 +79,19 @@ def power(table: PositionTable) -> PowerSpectrum:
 
 
 @st.cache_resource(max_entries=KEPT, show_spinner=False)
-def _frames(fingerprint: str, choice: Choice, _table: PositionTable) -> list[NDArray[np.float64]]:
+def _frames(
+    fingerprint: str, choice: Choice, most: int, _table: PositionTable
+) -> list[NDArray[np.float64]]:
     whole = results.analyse(_table, without=False).decomposition
-    done = extended(_table, choice)
-    return stretch_frames(_table, done, whole.axes[:3], whole.mean)
+    done = stretched(_table, choice)
+    return stretch_frames(_table, done, whole.axes[:3], whole.mean, most=most)
 
 
 @st.cache_resource(max_entries=KEPT, show_spinner="Computing the film …")
 def _line_frames(
     fingerprint: str, choice: Choice, kind: str, _table: PositionTable
 ) -> tuple[list[NDArray[np.float64]], list[int]]:
-    done = extended(_table, choice)
+    done = stretched(_table, choice)
     # One table at a time: each may be tens of megabytes.
     moments = tables_between(_table, done, most=LINE_FRAMES)
     found = [(LINES[kind](one), one.n_positions) for one in moments]

@@ -12,7 +12,7 @@ from posviz.analysis.definitions import DEFINITIONS
 from posviz.figures.heatmap import heatmap
 from posviz.figures.offsets import offset_profile
 from posviz.figures.spectrum import spectrum
-from posviz.figures.stretched import before_and_after, film_labels, line_film, stretch_film
+from posviz.figures.stretched import before_and_after, film_labels, line_film, stretch_curve
 from posviz.interpolation import METHODS
 from posviz.interpolation.aliasing import linear_height, sampling_limit, share_lost, waves
 from posviz.ui import figure, losses, page, results, stretch, stretch_films
@@ -21,8 +21,9 @@ from posviz.ui.tables import geometry, markdown_table, rebuilt
 
 if TYPE_CHECKING:
     from posviz.figures.picture import Picture
+    from posviz.interpolation import Extended
     from posviz.ui.opened import Opened
-    from posviz.ui.stretch import Choice, Stretched
+    from posviz.ui.stretch import Choice
 
 PLAY = "play"  # the switch, and its name in the address
 WAVES = 6  # strongest waves that are listed
@@ -40,24 +41,26 @@ class View:
     """One figure of the page: its name in the menu, and what draws it."""
 
     label: str
-    draw: Callable[[Opened, Stretched, Choice], None]
+    draw: Callable[[Opened, Extended, Choice], None]
 
 
-def sizes(found: Opened, new: Stretched) -> tuple[str, str]:
+def sizes(found: Opened, new: Extended) -> tuple[str, str]:
     """What the two tables are called in every figure."""
     return f"{found.table.n_positions:,} positions", f"{new.table.n_positions:,} positions"
 
 
-def curve(found: Opened, new: Stretched, choice: Choice) -> None:
-    """The curve as a film from the old length to the new one, the old curve behind."""
+def curve(found: Opened, new: Extended, choice: Choice) -> None:
+    """The new curve on the old one's axes, the old curve behind."""
+    _play_switch()
     shares = results.analyse(found.table, without=False).explained_variance_ratio
     with page.card():
         name = f"{found.table.name}, {sizes(found, new)[1]}"
-        picture = stretch_film(stretch_films.frames(found.table, choice), shares, name=name)
+        frames = stretch_films.frames(found.table, choice, film=_plays())
+        picture = stretch_curve(frames, shares, name=name)
         figure.show(picture, key="stretched-curve", height=560)
 
 
-def pairs(found: Opened, new: Stretched, choice: Choice) -> None:
+def pairs(found: Opened, new: Extended, choice: Choice) -> None:
     """Cosine of all pairs, before and after, in the same colours."""
     both = zip(st.columns(2), (found.table, new.table), sizes(found, new), strict=True)
     for column, shown, size in both:
@@ -69,18 +72,18 @@ def pairs(found: Opened, new: Stretched, choice: Choice) -> None:
             figure.show(picture, key=f"pairs-{shown is found.table}", height=460)
 
 
-def offset(found: Opened, new: Stretched, choice: Choice) -> None:
+def offset(found: Opened, new: Extended, choice: Choice) -> None:
     """Cosine by offset, beside the old one and what the stretch law expects."""
     _play_switch()
     with page.card():
-        nulls = stretch.profiles(found.table, new, choice)
-        name = sizes(found, new)[1]
-        picture = offset_profile(new.after.profile, nulls=nulls, name=name)
+        before, after = (one.profile for one in stretch.glances(found.table, new))
+        nulls = stretch.beside(found.table, new, choice, before)
+        picture = offset_profile(after, nulls=nulls, name=sizes(found, new)[1])
         picture = _played(picture, found, choice, "offset")
         figure.show(picture, key="stretched-offset", height=480)
 
 
-def singular_values(found: Opened, new: Stretched, choice: Choice) -> None:
+def singular_values(found: Opened, new: Extended, choice: Choice) -> None:
     """The centred spectra."""
     _play_switch()
     before, after = sizes(found, new)
@@ -92,7 +95,7 @@ def singular_values(found: Opened, new: Stretched, choice: Choice) -> None:
             figure.show(picture, key="stretched-spectrum", height=480)
 
 
-def rows(found: Opened, new: Stretched, choice: Choice) -> None:
+def rows(found: Opened, new: Extended, choice: Choice) -> None:
     """Norms of rows and steps between them, laid over each other."""
     _play_switch()
     old, now = stretch_films.along(found.table), stretch_films.along(new.table)
@@ -116,9 +119,13 @@ def _play_switch() -> None:
     )
 
 
+def _plays() -> bool:
+    return bool(st.session_state.get(PLAY))
+
+
 def _played(picture: Picture, found: Opened, choice: Choice, kind: str) -> Picture:
     """The figure as a film from the old length to the new one, where that was asked for."""
-    if not st.session_state.get(PLAY):
+    if not _plays():
         return picture
     frames, lengths = stretch_films.line_frames(found.table, choice, kind)
     if len(frames) < 2 or min(map(len, frames)) < 2:
@@ -126,7 +133,7 @@ def _played(picture: Picture, found: Opened, choice: Choice, kind: str) -> Pictu
     return line_film(picture, frames, film_labels(lengths))
 
 
-def in_a_model(found: Opened, new: Stretched, choice: Choice) -> None:
+def in_a_model(found: Opened, new: Extended, choice: Choice) -> None:
     """What a model loses by it."""
     with page.card():
         losses.view(found, choice)
@@ -142,7 +149,7 @@ VIEWS: dict[str, View] = {
 }
 
 
-def all_numbers(found: Opened, new: Stretched, choice: Choice) -> None:
+def all_numbers(found: Opened, new: Extended, choice: Choice) -> None:
     """What the change did to the rows, to the waves along them, and which method rebuilds best."""
     geometry(*stretch.geometries(found.table, choice))
     _row_numbers(found, new)
@@ -150,14 +157,14 @@ def all_numbers(found: Opened, new: Stretched, choice: Choice) -> None:
     rebuilt(stretch.rebuilt(found.table))
 
 
-def _row_numbers(found: Opened, new: Stretched) -> None:
+def _row_numbers(found: Opened, new: Extended) -> None:
     old, now = stretch_films.along(found.table), stretch_films.along(new.table)
     cells = [(_label(name), *(decimal(one.numbers[name]) for one in (old, now)))
              for name in (*ROW_NUMBERS, "curvature")]  # fmt: skip
     markdown_table(("row by row", "before", "after"), cells)
 
 
-def _waves(found: Opened, new: Stretched, choice: Choice) -> None:
+def _waves(found: Opened, new: Extended, choice: Choice) -> None:
     """Which waves shrinking turns into others, and what straight lines leave of them."""
     table, length = found.table, new.table.n_positions
     old = table.n_positions

@@ -6,7 +6,7 @@ import numpy as np
 
 from posviz.analysis.similarity import OffsetProfile
 from posviz.figures.offsets import offset_profile
-from posviz.figures.stretched import before_and_after, film_labels, line_film, stretch_film
+from posviz.figures.stretched import before_and_after, film_labels, line_film, stretch_curve
 from posviz.figures.theme import LIGHT
 
 
@@ -16,7 +16,7 @@ def frames(components: int) -> list[np.ndarray]:
 
 
 def test_the_old_curve_stays_behind_the_film() -> None:
-    picture = stretch_film(frames(3), [0.5, 0.3, 0.2], name="made")
+    picture = stretch_curve(frames(3), [0.5, 0.3, 0.2], name="made")
     assert picture.film is not None
     assert picture.film.labels == ("1 × · 4", "1.5 × · 6", "2 × · 8")
     (behind,) = (trace for trace in picture.figure.data if trace.name == "before")
@@ -29,9 +29,20 @@ def test_the_old_curve_stays_behind_the_film() -> None:
         assert all(high > frame[:, column].max() for frame in frames(3))
 
 
+def test_two_ends_are_no_film() -> None:
+    first, _, last = frames(3)
+    picture = stretch_curve([first, last], None, name="made")
+    assert picture.film is None
+    (behind,) = (trace for trace in picture.figure.data if trace.name == "before")
+    assert np.allclose(behind.x, first[:, 0])
+    low, high = picture.figure.layout.scene.xaxis.range
+    assert low < min(first[:, 0].min(), last[:, 0].min())
+    assert high > max(first[:, 0].max(), last[:, 0].max())
+
+
 def test_a_table_of_fewer_dimensions_is_drawn_flat() -> None:
     for components in (0, 1, 2):
-        picture = stretch_film(frames(components), None, name="made")
+        picture = stretch_curve(frames(components), None, name="made")
         assert np.all(picture.figure.data[-1].z == 0)
 
 

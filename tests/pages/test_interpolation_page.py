@@ -176,16 +176,25 @@ def test_shrinking_says_which_waves_turn_into_others(tmp_path: Path) -> None:
 
 def test_the_film_runs_from_the_old_length_to_the_new_one() -> None:
     table = sources.load("demo:bert-mini")
-    frames = stretch_films.frames(table, Choice(160, "cubic", "align-corners", ""))
+    frames = stretch_films.frames(table, Choice(160, "cubic", "align-corners", ""), film=True)
     assert (len(frames[0]), len(frames[-1])) == (64, 160)
-    from posviz.figures.stretched import stretch_film
+    from posviz.figures.stretched import stretch_curve
 
-    picture = stretch_film(frames, None, name="bert-mini")
+    picture = stretch_curve(frames, None, name="bert-mini")
     assert picture.film is not None
     assert picture.film.labels[0] == "1 × · 64"
     assert picture.film.labels[-1] == "2.5 × · 160"
     behind = next(trace for trace in picture.figure.data if trace.name == "before")
     assert np.allclose(np.stack([behind.x, behind.y, behind.z], axis=1), frames[0], atol=1e-5)
+
+
+def test_without_a_film_the_curve_is_its_two_ends() -> None:
+    table = sources.load("demo:bert-mini")
+    choice = Choice(160, "cubic", "align-corners", "")
+    film = stretch_films.frames(table, choice, film=True)
+    first, last = stretch_films.frames(table, choice, film=False)
+    assert np.array_equal(first, film[0])
+    assert np.array_equal(last, film[-1])
 
 
 @pytest.mark.parametrize(
@@ -203,7 +212,7 @@ def test_every_line_plays_from_the_old_table_to_the_new_one(kind: str, points: i
         np.testing.assert_allclose(frames[-1][:, 1], np.linalg.norm(new, axis=1), rtol=1e-5)
 
 
-@pytest.mark.parametrize("view", ["By offset", "Spectrum", "Row by row"])
+@pytest.mark.parametrize("view", ["Curve", "By offset", "Spectrum", "Row by row"])
 @pytest.mark.parametrize("ref", ["demo:bert-mini", "random:1x5", "random:3x1"])
 def test_a_view_plays_when_asked(view: str, ref: str) -> None:
     app = run(table=ref, stretched=view, play="true")
