@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from posviz.sources import configs, layouts
-from posviz.sources.formats.tensors import Entry, shape_text
+from posviz.sources import configs, layouts, looks
+from posviz.sources.formats.tensors import shape_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from posviz.sources.configs import Config
+    from posviz.sources.formats.tensors import Entry
+    from posviz.sources.looks import Look
 
 _INSTEAD = {
     "rotary": "Queries and keys are turned by their position instead (rotary embeddings, RoPE).",
@@ -22,49 +24,28 @@ _INSTEAD = {
     "none": "Nothing in it stands for a position on its own.",
 }
 
-_NAMES = (  # what other tensors in the file give away
-    ("rotary", re.compile(r"rotary_emb|inv_freq|rope[._]|(?:^|[./])freqs_cis")),
-    ("relative", re.compile(
-        r"relative_attention_bias|relative_position_bias|rel_pos_[hw]|rel_embeddings|"
-        r"distance_embedding|relative_position_index|attn_rel_b|linear_pos|pos_bias_[uv]|rel_attn")),
-    ("alibi", re.compile(r"(?:^|[./])alibi|word_embeddings_layernorm")),  # BLOOM's own layer norm
-    ("convolutional", re.compile(r"pos_conv")),
-)  # fmt: skip
-
 _ADAPTER = re.compile(r"(?:^|[._])lora_(?:A|B|down|up|embedding_[AB])(?:[._]|$)")
-
-_KEYS = (  # config keys that only such models have
-    ("rotary", ("rope_theta", "rope_scaling", "rope_parameters", "rotary_dim", "rotary_pct",
-                "rotary_emb_base", "partial_rotary_factor")),
-    ("relative", ("relative_attention_num_buckets", "max_relative_positions")),
-)  # fmt: skip
 
 
 def explain(entries: Sequence[Entry], config: Config | None) -> tuple[str, str]:
     """Why nothing here is a position table: the scheme, and a sentence or two.
 
     A switch in the config decides; then the catalogue, where it knows the model type or that
-    of the language model inside; then other keys of the config; then tensors that give the
-    scheme away. Otherwise the scheme is ``unknown``, and the sentence says only that no table
-    was found.
+    of the language model inside; then other keys of the config; then a tensor that gives the
+    scheme away; then the names of all tensors, which families share, and the sentence says that
+    it rests on them alone. Otherwise the scheme is ``unknown``.
     """
-    switched = _switched(config)
-    if switched is not None:
-        return switched, _sentence(switched, "this model has none, its config says")
-    for part in reversed(configs.chain(config, "language_model.embed")):
-        model_type = configs.model_type(part)
-        known = layouts.scheme(model_type) if model_type else None
-        if known is not None and known.scheme != "unknown":
-            more = "" if known.detail == known.scheme else f" In the catalogue: {known.detail}."
-            return known.scheme, _sentence(known.scheme, f"{model_type} models have none") + more
-    scheme = _from_config(config)
-    if scheme is not None:
-        return scheme, _sentence(scheme, "this model has none, its config says")
-    found = _evidence(entries)
+    stated = _from_config(config)
+    if stated is not None and stated[0] != "unknown":
+        return stated
+    look = looks.look(entries)
+    found = looks.tensor_sign(entries)
     if found is not None:
         scheme, entry = found
         shape = f" ({shape_text(entry.shape)})" if entry.shape else ""
-        return scheme, _sentence(scheme, f"{entry.name}{shape} shows that this model has none")
+        said = _sentence(scheme, f"{entry.name}{shape} shows that this model has none")
+        alike = f" Its tensors are named as in {look.layout}." if look else ""
+        return scheme, said + (alike if look and look.scheme == scheme else "")
     if any(_ADAPTER.search(entry.name) for entry in entries):
         return "unknown", (
             "The file holds an adapter (LoRA or the like), which changes no position table. Open "
@@ -75,6 +56,10 @@ def explain(entries: Sequence[Entry], config: Config | None) -> tuple[str, str]:
             "The file holds FSDP flat parameters, in which no tensor keeps its shape. Export a "
             "full state dict and open that."
         )
+    if stated is not None:
+        return stated
+    if look is not None:
+        return look.scheme, _by_names(look, config)
     return "unknown", "No position table was found: no tensor has a name that such tables carry."
 
 
@@ -87,7 +72,7 @@ def beside(config: Config | None) -> str | None:
     known = layouts.scheme(model_type) if model_type else None
     if known is not None:
         return known.scheme if known.scheme in ("rotary", "alibi", "relative") else None
-    return _from_config(inner)
+    return looks.setting_sign(inner)
 
 
 def instead(scheme: str) -> str:
@@ -95,8 +80,47 @@ def instead(scheme: str) -> str:
     return _INSTEAD[scheme]
 
 
+def _from_config(config: Config | None) -> tuple[str, str] | None:
+    """What the config and the catalogue say; ``unknown`` where the catalogue says it depends."""
+    switched = _switched(config)
+    if switched is not None:
+        return switched, _sentence(switched, "this model has none, its config says")
+    depends = None
+    for part in reversed(configs.chain(config, "language_model.embed")):
+        model_type = configs.model_type(part)
+        known = layouts.scheme(model_type) if model_type else None
+        if known is None:
+            continue
+        if known.scheme != "unknown":
+            more = "" if known.detail == known.scheme else f" In the catalogue: {known.detail}."
+            return known.scheme, _sentence(known.scheme, f"{model_type} models have none") + more
+        depends = (
+            f"No position table is stored. Of {model_type} models it is known: {known.detail}."
+        )
+    if depends is not None:  # settings of such models say one thing and the code another
+        return "unknown", depends
+    scheme = looks.setting_sign(config)
+    if scheme is None:
+        return None
+    return scheme, _sentence(scheme, "this model has none, its config says")
+
+
 def _sentence(scheme: str, why: str) -> str:
     return f"No position table: {why}. {_INSTEAD[scheme]}"
+
+
+def _by_names(look: Look, config: Config | None) -> str:
+    """What is known from names alone, and that it is known from them alone."""
+    does = "" if look.scheme == "unknown" else _INSTEAD[look.scheme]
+    sentences = filter(None, (look.note and f"{look.note}.", does))
+    if config:
+        rests = "Only the names say so: its config does not tell."
+    else:
+        rests = "Only the names say so, as there is no config.json: add the model's to be sure."
+    return (
+        f"No position table is stored: the tensors are named as in {look.layout}. "
+        f"{' '.join(sentences)} {rests}"
+    )
 
 
 def _switched(config: Config | None) -> str | None:
@@ -110,21 +134,4 @@ def _switched(config: Config | None) -> str | None:
     for word in ("rotary", "rope", "alibi"):
         if isinstance(kind, str) and kind.startswith(word):
             return "rotary" if word == "rope" else word
-    return None
-
-
-def _from_config(config: Config | None) -> str | None:
-    for scheme, keys in _KEYS:
-        if any((config or {}).get(key) for key in keys):
-            return scheme
-    return None
-
-
-def _evidence(entries: Sequence[Entry]) -> tuple[str, Entry] | None:
-    # One search instead of one a tensor.
-    names = "\n".join(entry.name.replace("\n", " ") for entry in entries)
-    for scheme, pattern in _NAMES:
-        found = pattern.search(names)
-        if found is not None:
-            return scheme, entries[names.count("\n", 0, found.start())]
     return None

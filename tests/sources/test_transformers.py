@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from posviz.sources import detective, layouts, suspects
+from posviz.sources import detective, layouts, schemes, suspects
 from posviz.sources.formats import Entry
 
 transformers = pytest.importorskip("transformers")
@@ -118,6 +118,42 @@ def judged(model_type: str) -> tuple[int, int, int] | None:
     others = [re.compile(rf"(?:^|\.)(?:{pattern})$") for pattern in catalogued(model_type)]
     wrong = {name for name in found - truth if not any(pattern.search(name) for pattern in others)}
     return len(truth & found), len(truth - found), len(wrong)
+
+
+def claims(model_type: str) -> tuple[str, str] | None:
+    """What names alone say a model without a table uses instead, and what its config says."""
+    model = built(model_type)
+    if model is None:
+        return None
+    state, config = model
+    entries = [Entry(n, tuple(t.shape), "F32", t.nbytes, "m") for n, t in state.items()]
+    if suspects.find(entries, config):
+        return None
+    return schemes.explain(entries, None)[0], schemes.explain(entries, config)[0]
+
+
+# Both carry relative positions too, in their audio encoder or their backbone.
+TWO_SCHEMES = {"neucodec", "xcodec2", "mask2former", "maskformer", "nemotron3_5_asr"}
+
+
+@pytest.mark.parametrize("model_type", SIXTY)
+def test_names_alone_never_claim_another_scheme_than_the_catalogue(model_type):
+    by_name, known = claims(model_type) or ("unknown", "")
+    assert by_name in ("unknown", known)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_names_alone_agree_with_the_catalogue_over_every_model_type_that_builds():
+    found = {name: said for name in transformers.CONFIG_MAPPING if (said := claims(name))}
+    wrong = {
+        name
+        for name, (by_name, known) in found.items()
+        if by_name not in ("unknown", known) and known != "unknown"
+    }
+    told = sum(by_name != "unknown" for by_name, _ in found.values())
+    assert wrong <= TWO_SCHEMES, f"of {len(found)} types {told} told by name: {wrong}"
+    assert told > 200, f"of {len(found)} types {told} told by name"
 
 
 @pytest.mark.parametrize("model_type", SIXTY)

@@ -1,0 +1,185 @@
+"""Models without a table and without a config.json: what the names of their tensors say."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from posviz import sources
+from posviz.sources import layouts, looks, schemes
+from posviz.sources.formats import Entry
+
+LLAMA = ["model.embed_tokens.weight", "model.norm.weight", "lm_head.weight"] + [
+    f"model.layers.{layer}.{name}.weight"
+    for layer in range(2)
+    for name in (
+        "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj",
+        "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj", "input_layernorm",
+        "post_attention_layernorm",
+    )
+]  # fmt: skip
+
+FAMILIES = {  # as the released files name them: scheme, words of the sentence, names
+    "llama": ("rotary", "LLaMA", LLAMA),
+    "qwen3": ("rotary", "Qwen", [*LLAMA, "model.layers.0.self_attn.q_norm.weight"]),
+    "mixtral": ("rotary", "Mistral", [
+        "model.layers.0.self_attn.q_proj.weight",
+        "model.layers.0.block_sparse_moe.experts.7.w1.weight",
+        "model.layers.0.block_sparse_moe.gate.weight"]),
+    "phi-3": ("rotary", "LLaMA", [
+        "model.layers.0.self_attn.qkv_proj.weight", "model.layers.0.mlp.gate_up_proj.weight"]),
+    "llama of Meta": ("rotary", "Meta", [
+        "layers.0.attention.wq.weight", "layers.0.feed_forward.w1.weight"]),
+    "phi-2": ("rotary", "Phi", [
+        "model.layers.0.self_attn.q_proj.weight", "model.layers.0.self_attn.dense.weight",
+        "model.layers.0.mlp.fc1.weight"]),
+    "starcoder2": ("rotary", "StarCoder2", [
+        "model.layers.0.self_attn.q_proj.weight", "model.layers.0.mlp.c_fc.weight"]),
+    "deepseek": ("rotary", "DeepSeek", [
+        "model.layers.0.self_attn.kv_a_proj_with_mqa.weight"]),
+    "pythia": ("rotary", "GPT-NeoX", [
+        "gpt_neox.embed_in.weight", "gpt_neox.layers.0.attention.query_key_value.weight",
+        "gpt_neox.layers.0.attention.bias", "gpt_neox.layers.0.mlp.dense_h_to_4h.weight"]),
+    "gpt-j": ("rotary", "GPT-J", [
+        "transformer.h.0.attn.q_proj.weight", "transformer.h.0.mlp.fc_in.weight"]),
+    "modernbert": ("rotary", "ModernBERT", [
+        "model.layers.0.attn.Wqkv.weight", "model.layers.0.mlp.Wi.weight"]),
+    "bloom": ("alibi", "BLOOM", [
+        "word_embeddings.weight", "word_embeddings_layernorm.weight",
+        "h.0.self_attention.query_key_value.weight", "h.0.mlp.dense_h_to_4h.weight"]),
+    "mpt": ("alibi", "MPT", [
+        "transformer.wte.weight", "transformer.blocks.0.attn.Wqkv.weight",
+        "transformer.blocks.0.ffn.up_proj.weight"]),
+    "jais": ("alibi", "Jais", [
+        "transformer.h.0.attn.c_attn.weight", "transformer.h.0.mlp.c_fc.weight",
+        "transformer.h.0.mlp.c_fc2.weight"]),
+    "t5": ("relative", "T5", [
+        "shared.weight", "encoder.block.0.layer.0.SelfAttention.q.weight",
+        "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight",
+        "encoder.block.0.layer.1.DenseReluDense.wi.weight"]),
+    "second shard of a t5": ("relative", "T5", [
+        "decoder.block.9.layer.0.SelfAttention.q.weight",
+        "decoder.block.9.layer.1.EncDecAttention.q.weight"]),
+    "mamba": ("none", "state space", [
+        "backbone.embeddings.weight", "backbone.layers.0.mixer.A_log",
+        "backbone.layers.0.mixer.in_proj.weight", "backbone.layers.0.mixer.conv1d.weight"]),
+    "rwkv": ("none", "recurrent", ["emb.weight", "blocks.0.att.time_decay"]),
+    "resnet": ("none", "convolutions", [
+        "conv1.weight", "layer1.0.conv1.weight", "layer2.0.downsample.0.weight"]),
+    "falcon": ("unknown", "rotary (RoPE), or has ALiBi where its config says alibi = true", [
+        "transformer.word_embeddings.weight", "transformer.h.0.mlp.dense_h_to_4h.weight",
+        "transformer.h.0.self_attention.query_key_value.weight"]),
+    "baichuan": ("unknown", "ALiBi", ["model.layers.0.self_attn.W_pack.weight"]),
+    "jamba": ("unknown", "attention", [
+        "model.layers.0.mamba.A_log", "model.layers.4.self_attn.q_proj.weight",
+        "model.layers.0.feed_forward.gate_proj.weight"]),
+    "second shard of a gpt-2": ("unknown", "a table named wpe, which is not here", [
+        "transformer.h.9.attn.c_attn.weight", "transformer.h.9.mlp.c_fc.weight"]),
+    "second shard of a bert": ("unknown", "a table named position_embeddings, which is not here", [
+        "bert.encoder.layer.9.attention.self.query.weight",
+        "bert.encoder.layer.9.attention.output.dense.weight"]),
+    "second shard of an opt": ("unknown", "a table named embed_positions, which is not here", [
+        "model.decoder.layers.9.self_attn.q_proj.weight", "model.decoder.layers.9.fc1.weight"]),
+}  # fmt: skip
+
+
+def entries(names):
+    return [Entry(name, (4, 4), "F32", 64, "m") for name in names]
+
+
+@pytest.mark.parametrize("wrapper", ["", "module._orig_mod.", "base_model.model."])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_names_say_what_a_model_uses_instead(family, wrapper):
+    scheme, words, names = FAMILIES[family]
+    found, message = schemes.explain(entries(wrapper + name for name in names), None)
+    assert found == scheme
+    assert words in message
+    assert message.startswith("No position table")
+
+
+def test_what_rests_on_names_alone_says_so(model_folder, rows):
+    arrays = {name: rows(4, 4) for name in LLAMA}
+    alone = sources.open(str(model_folder(arrays)))
+    assert (alone.scheme, alone.tables) == ("rotary", ())
+    assert alone.message == (
+        "No position table is stored: the tensors are named as in LLaMA, Mistral, Qwen and Gemma. "
+        "Queries and keys are turned by their position instead (rotary embeddings, RoPE). Only the "
+        "names say so, as there is no config.json: add the model's to be sure."
+    )
+    foreign = sources.open(str(model_folder(arrays, {"model_type": "mine"}, name="foreign")))
+    assert foreign.message.endswith("Only the names say so: its config does not tell.")
+    known = sources.open(str(model_folder(arrays, {"model_type": "llama"}, name="known")))
+    assert "Only the names" not in known.message
+
+
+def test_a_tensor_that_gives_the_scheme_away_is_named_before_the_names_of_all(model_folder, rows):
+    name = "model.layers.0.self_attn.rotary_emb.inv_freq"
+    found = sources.open(str(model_folder({**{n: rows(4, 4) for n in LLAMA}, name: rows(64)})))
+    assert found.message == (
+        f"No position table: {name} (64) shows that this model has none. Queries and keys are "
+        "turned by their position instead (rotary embeddings, RoPE). Its tensors are named as in "
+        "LLaMA, Mistral, Qwen and Gemma."
+    )
+
+
+def test_flax_names_the_same_layers_with_strokes():
+    names = [name.replace(".", "/").replace("/weight", "/kernel") for name in LLAMA]
+    assert schemes.explain(entries(names), None)[0] == "rotary"
+
+
+def test_an_index_alone_is_enough(fake_hub, model_folder, rows, tmp_path):
+    root = model_folder({name: rows(4, 4) for name in LLAMA}, name="hub")
+    (root / "model.safetensors").rename(root / "model-00001-of-00001.safetensors")
+    index = {"weight_map": dict.fromkeys(LLAMA, "model-00001-of-00001.safetensors")}
+    (root / "model.safetensors.index.json").write_text(json.dumps(index))
+    fake_hub.repos["me/llama"] = root
+    found = sources.open("hub:me/llama", access=fake_hub.access(tmp_path / "cache"))
+    assert found.scheme == "rotary"
+    assert "LLaMA" in found.message
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["fc1.weight", "fc2.weight"],
+        ["model.layers.0.self_attn.q_proj.weight"],
+        ["europe.weight", "tropes.weight", "a.query.weight"],
+        ["base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight",
+         "base_model.model.model.layers.0.mlp.gate_proj.lora_A.weight"],
+        [],
+    ],
+)  # fmt: skip
+def test_too_little_makes_no_claim(names):
+    assert schemes.explain(entries(names), None)[0] == "unknown"
+
+
+def test_the_catalogue_says_where_a_type_decides_nothing():
+    scheme, message = schemes.explain(entries(["x"]), {"model_type": "baichuan", "rope_theta": 1e4})
+    assert scheme == "unknown"
+    assert message == (
+        "No position table is stored. Of baichuan models it is known: the smaller one is rotary, "
+        "the larger one has ALiBi."
+    )
+
+
+def test_settings_of_a_gguf_file_say_it_where_its_architecture_is_unknown():
+    for setting, scheme in (
+        ({"rope.freq_base": 1e6}, "rotary"), ({"attention.max_alibi_bias": 8.0}, "alibi"),
+        ({"attention.relative_buckets_count": 32}, "relative"), ({"rope_theta": None}, "unknown"),
+    ):  # fmt: skip
+        config = {"model_type": "brand-new", **setting}
+        assert schemes.explain(entries(["blk.0.attn_q.weight"]), config)[0] == scheme
+
+
+def test_every_look_and_sign_is_of_a_known_scheme():
+    for file in ("looks.tsv", "signs.tsv"):
+        for line in layouts.read_catalogue(file):
+            assert None not in line.values()
+            assert line["scheme"] == "unknown" or schemes.instead(line["scheme"]), line
+            assert line.get("note", "-") != "-" or line["scheme"] != "unknown", line
+
+
+def test_a_hundred_thousand_long_names_cost_little(bounded):
+    names = [f"{'layers.0.self_attn.q_proj' * 39}.{i}" for i in range(100_000)]
+    assert bounded(lambda: looks.look(entries(names))) is None
