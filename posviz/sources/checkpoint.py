@@ -290,8 +290,10 @@ def two_axes(entries: tuple[Entry, ...]) -> str:
         return "The file holds 0 tensors."
     if not flat:
         if len(entries) == 1:
-            return "Its one tensor does not have two axes."
-        return f"None of its {len(entries):,} tensors has two axes."
+            only = entries[0]
+            kind = f"{only.dtype} of shape {shape_text(only.shape)}" if only.shape else only.dtype
+            return f"Its one tensor, {brief(only.name)}, is {kind}: no real numbers on two axes."
+        return f"None of its {len(entries):,} tensors holds real numbers on two axes."
     return f"Tensors with two axes: {listed(flat)}. Name one to open it by hand."
 
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from posviz.errors import SourceError
-from posviz.sources import configs, reasons, schemes, shapes, suspects, values
+from posviz.sources import configs, layouts, reasons, schemes, shapes, suspects, values
 from posviz.sources.checkpoint import MAX_TABLE_BYTES, Candidate, two_axes
-from posviz.sources.names import is_copy, is_decoder, label
+from posviz.sources.formats.dtypes import is_real
+from posviz.sources.names import is_copy, is_decoder, is_original, label
 from posviz.sources.saved import saved
 
 if TYPE_CHECKING:
@@ -104,6 +105,8 @@ def investigate(case: Case) -> Findings:
         scheme, message = schemes.explain(case.entries, case.config)
         if case.bare and case.entries:
             message = reasons.not_a_table(case.entries[0], 0)
+        elif scheme == "unknown" and (unreal := _unreal(case.entries)) is not None:
+            message = reasons.not_a_table(unreal, 0)
         elif message.startswith("No position table was found"):
             message = f"{message} {two_axes(tuple(case.entries))}"
         return Findings((), scheme, message, ())
@@ -120,6 +123,12 @@ def investigate(case: Case) -> Findings:
         warnings = (*warnings, f"{said} {schemes.instead(instead)}")
     scheme = "none" if best.kind == "random" else best.kind
     return Findings(tuple(tables), scheme, None, warnings)
+
+
+def _unreal(entries: Sequence[Entry]) -> Entry | None:
+    """The tensor that has the name of a position table and holds no real numbers."""
+    named = (entry for entry in entries if not is_real(entry.dtype or "F32"))
+    return next((entry for entry in named if layouts.rule(entry.name) is not None), None)
 
 
 def by_hand(parameter: str, case: Case) -> Candidate | None:
@@ -236,7 +245,12 @@ def _rank(suspect: Suspect, seen: Seen | None) -> tuple[object, ...]:
     name = suspect.parts[0].name
     if name.startswith("step-"):  # snapshots of one table: the last is the trained one
         return rank, False, False, -int(name.removeprefix("step-"))
-    return rank, is_copy(name), is_decoder(name), -suspect.n_rows if rank == 1 else 0
+    return (
+        rank,
+        is_copy(name) or is_original(name),
+        is_decoder(name),
+        -suspect.n_rows if rank == 1 else 0,
+    )
 
 
 def _kind(suspect: Suspect, seen: Seen | None) -> Kind:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from posviz.errors import SourceError
-from posviz.sources import configs
+from posviz.sources import adapters
 from posviz.sources.checkpoint import listed
 from posviz.sources.formats import jsons
 from posviz.sources.formats.tensors import brief, check_name, damaged, excerpt
@@ -36,6 +36,7 @@ _PREFERRED = (  # patterns for the base name of a weight file, best first
     r".*\.npy",
     r".*\.(?:tsv|csv)",
     r"(?:history|snapshots)\.safetensors",
+    adapters.FILES,
 )
 _SHARD = re.compile(r"(.*)-\d{5}-of-\d{5}(\.[a-z]+)$", re.IGNORECASE)
 _FOREIGN = (
@@ -291,16 +292,6 @@ def _no_index(shards: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _nothing(files: FileSet, inside: list[str]) -> SourceError:
-    adapter = _find(inside, r"adapter_config\.json")
-    if adapter is not None or _find(inside, r"adapter_model\..*"):
-        config = configs.read_config(files.open(adapter)) if adapter else {}
-        base = config.get("base_model_name_or_path")
-        named = isinstance(base, str) and base
-        which = f"the base model {brief(str(base))}" if named else "its base model"
-        return SourceError(
-            f"{files.label} holds only an adapter (LoRA or the like), which changes no position "
-            f"table. Open {which} instead."
-        )
     for pattern, what, remedy in _FOREIGN:
         if _find(inside, pattern):
             return SourceError(f"{files.label} holds {what}, which is not read here: {remedy}.")

@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from posviz.sources.names import unwrapped
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -83,6 +85,7 @@ class Scheme:
 
 def rule(name: str) -> str | None:
     """The rule by which a tensor's name is that of a position table, or None."""
+    name = unwrapped(name)
     lower = name.lower()
     for hint in _HINTS:
         if hint in lower:
@@ -110,6 +113,7 @@ def _beginnings(name: str) -> list[int]:
 
 def layout(types: Sequence[str], name: str) -> Layout | None:
     """The layout of a tensor under the first of several model types that knows it."""
+    name = unwrapped(name)
     # The catalogue spells names as PyTorch does; TensorFlow, Keras and Flax have other leaves.
     bare = _OTHER_LEAF.sub("", name)
     spellings = (name,) if bare == name else (name, f"{bare}.weight", bare)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _DEEPEST = 2  # sub-folders below the opened folder that are looked into
 _MOST_FILES = 10_000
 _BESIDE = ("config.json", "tokenizer.json", "vocab.json", "merges.txt", "vocab.txt",
-           "tokenizer_config.json")  # fmt: skip
+           "tokenizer_config.json", "adapter_config.json")  # fmt: skip
 _NAMELESS = {"model", "pytorch_model", "tf_model", "ckpt", "last", "best"}
 
 

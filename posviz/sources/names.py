@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 
 _WRAPPERS = re.compile(
-    r"^(?:(?:module|model|_orig_mod|_fsdp_wrapped_module|state_dict|model_state_dict|params|"
-    r"0_Transformer|0\.auto_model)[./])+"
+    r"^(?:(?:module|model|base_model|_orig_mod|_fsdp_wrapped_module|_checkpoint_wrapped_module|"
+    r"state_dict|model_state_dict|params|0_Transformer|0\.auto_model)[./])+"
 )
 _LEAF = re.compile(
     r"(?:\.weight|/embeddings:0|/embedding|/vars/0|:0|/\.ATTRIBUTES/VARIABLE_VALUE)$"
 )
+# PEFT's, around a layer that it trains or adds to.
+_WITHIN = re.compile(r"[./](?:modules_to_save[./]\w+|base_layer|original_module)(?=[./])")
 _COPY = re.compile(
     r"(?:^|[._/])(?:ema|ema_model|model_ema|state_dict_ema|teacher|target_encoder)[._/]"
 )
@@ -18,8 +20,18 @@ _COPY = re.compile(
 
 def label(name: str) -> str:
     """The name for titles and menus: ``module.transformer.wpe.weight`` is ``transformer.wpe``."""
-    bare = _WRAPPERS.sub("", name)
+    bare = _WRAPPERS.sub("", unwrapped(name))
     return _LEAF.sub("", bare) or name
+
+
+def unwrapped(name: str) -> str:
+    """The name without what PEFT puts between a layer and its weight."""
+    return _WITHIN.sub("", name)
+
+
+def is_original(name: str) -> bool:
+    """Whether PEFT keeps the tensor as it was before training, beside the one that was trained."""
+    return re.search(r"[./]original_module[./]", name) is not None
 
 
 def is_copy(name: str) -> bool:

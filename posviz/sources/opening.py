@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import posixpath
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from posviz.errors import SourceError
-from posviz.sources import configs, detective, folders, layouts
+from posviz.sources import adapters, configs, detective, folders, layouts, shards
 from posviz.sources.checkpoint import Checkpoint, listed
 from posviz.sources.formats import open_tensors
 from posviz.sources.formats.tensors import Entry, TensorFile
@@ -54,6 +54,7 @@ def open_files(files: FileSet, origin: Origin, weights: Weights | None = None) -
     SourceError
         No weights, or weights that cannot be read.
     """
+    alone = weights is not None and len(weights.files) == 1  # it was named, and not found
     weights = weights or folders.choose(files)
     config = configs.read_config(files.open(weights.config)) if weights.config else None
     opened = {name: open_tensors(files.open(name)) for name in worth_opening(files, weights)}
@@ -91,6 +92,11 @@ def open_files(files: FileSet, origin: Origin, weights: Weights | None = None) -
         metadata=own.metadata if own is not None else {},
     )
     found = detective.investigate(case)
+    if not found.tables:
+        found = _explained(found, files, weights, entries, alone=alone)
+    elif adapters.is_adapter(weights, entries):
+        said = adapters.with_table(files, weights)
+        found = replace(found, warnings=(*found.warnings, said))
     read_files = {*weights.files, *filter(None, (weights.config, weights.index))}
     by_name = {entry.name: entry for entry in entries}
     return Checkpoint(
@@ -114,6 +120,32 @@ def open_files(files: FileSet, origin: Origin, weights: Weights | None = None) -
         revision=origin.revision,
         traffic=origin.traffic,
     )
+
+
+def _explained(
+    found: detective.Findings,
+    files: FileSet,
+    weights: Weights,
+    entries: tuple[Entry, ...],
+    *,
+    alone: bool,
+) -> detective.Findings:
+    """Findings without a table, once what the files are is known beside what is in them.
+
+    Raises
+    ------
+    SourceError
+        A folder or repository holds nothing but an adapter.
+    """
+    if adapters.is_adapter(weights, entries):
+        said = adapters.without_table(files, weights, entries)
+        if not alone:
+            raise SourceError(said)
+        return replace(found, message=said)
+    said_so = shards.elsewhere(weights)
+    if said_so is None and found.scheme == "unknown":
+        said_so = shards.perhaps_elsewhere(weights)
+    return found if said_so is None else replace(found, message=said_so)
 
 
 def _beside(files: FileSet, weights: Weights, name: str) -> bytes | None:

@@ -182,6 +182,18 @@ def test_f17_a_grid_stored_as_four_axes_is_read_row_by_row(opened):
     assert np.all(found.table().weights[15] == 101)
 
 
+def test_a_table_in_whole_numbers_is_said_to_be_one(opened, rows):
+    ints = (100 * rows(64, 16)).astype(np.int64)
+    found = opened({"wte.weight": rows(99, 16), "wpe.weight": ints}, {"model_type": "gpt2"})
+    assert (found.tables, found.message) == (
+        (),
+        "wpe.weight is I64 of shape 64 × 16; a position table holds real numbers (F32, F16, BF16 "
+        "and the like). Save it as one of those, or take another one.",
+    )
+    lone = opened({"counts": ints})
+    assert "Its one tensor, counts, is I64 of shape 64 × 16: no real numbers" in lone.message
+
+
 def test_channels_before_the_grid_are_turned(opened, rows):
     stored = rows(1, 96, 7, 7)
     found = opened({"pos_embed": stored})

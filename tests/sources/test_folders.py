@@ -86,6 +86,27 @@ def test_missing_shards_are_counted_and_the_others_read(shards, rows):
         sources.open(str(nothing))
 
 
+def test_a_table_in_a_missing_file_is_said_to_be_there(shards, rows):
+    there, gone = "model-00001-of-00003.safetensors", "model-00002-of-00003.safetensors"
+    root = shards({"h.0.w": there, "wpe.weight": gone}, {there: {"h.0.w": rows(16, 8)}})
+    assert sources.open(str(root)).message == (
+        f"The position table wpe.weight lies in {gone}, which is missing. Add it."
+    )
+    lone = (
+        f"No position table was found: {there} is 1 of the 3 files of a model. Open their folder, "
+        f"or add the others."
+    )
+    assert sources.open(str(root / there)).message == lone
+    content = (root / there).read_bytes()
+    assert sources.open_upload({there: content}).message == lone
+    two = sources.open_upload({there: content, gone: content})
+    assert two.message == lone.replace(there, f"{there} and 1 other file").replace(
+        "is 1 of", "are 2 of"
+    )
+    whole = sources.open_upload({"model-00001-of-00001.safetensors": content})
+    assert "files of a model" not in whole.message
+
+
 @pytest.mark.parametrize(
     "name",
     ["../outside.safetensors", "/etc/passwd", "sub/x.safetensors", "..", "", 3, None, "a\\b"],
@@ -140,6 +161,78 @@ def test_l15_adapter_names_its_base_model(tmp_path, write_safetensors, rows):
         "a holds only an adapter (LoRA or the like), which changes no position table. Open the "
         "base model gpt2 instead."
     )
+
+
+LAYER = "base_model.model.transformer.h.0.attn.c_attn"
+WPE = "base_model.model.transformer.wpe"
+
+
+@pytest.fixture
+def adapter(tmp_path, write_safetensors, rows):
+    """A function (tables by name) that writes an adapter of gpt2, trained with those tables."""
+
+    def adapter(**tables):
+        arrays = {f"{LAYER}.lora_A.weight": rows(4, 32), f"{LAYER}.lora_B.weight": rows(96, 4)}
+        folder = tmp_path / "a"
+        write_safetensors(folder / "adapter_model.safetensors", arrays | tables)
+        config = {"base_model_name_or_path": "gpt2", "peft_type": "LORA"}
+        (folder / "adapter_config.json").write_text(json.dumps(config))
+        return folder
+
+    return adapter
+
+
+def test_a_lone_adapter_file_names_its_base_model_too(adapter, tmp_path):
+    folder = adapter()
+    sentence = (
+        "adapter_model.safetensors holds only an adapter (LoRA or the like), which changes no "
+        "position table. Open the base model gpt2 instead."
+    )
+    assert sources.open(str(folder / "adapter_model.safetensors")).message == sentence
+    files = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert sources.open_upload(files).message == sentence
+    (folder / "adapter_config.json").unlink()
+    assert sources.open(str(folder / "adapter_model.safetensors")).message == sentence.replace(
+        "the base model gpt2", "its base model"
+    )
+
+
+def test_an_adapter_that_was_trained_with_a_table_opens_it(adapter, rows):
+    table = rows(64, 32)
+    found = sources.open(str(adapter(**{f"{WPE}.weight": table})))
+    assert np.array_equal(found.table().weights, table)
+    assert found.warnings == (
+        "a holds an adapter, not a whole model. The table that it brings takes the place of that "
+        "of the base model gpt2.",
+    )
+
+
+def test_an_adapter_that_adds_to_a_table_says_so(adapter, rows):
+    parts = {f"{WPE}.lora_embedding_A": rows(4, 64), f"{WPE}.lora_embedding_B": rows(32, 4)}
+    with pytest.raises(SourceError) as caught:
+        sources.open(str(adapter(**parts)))
+    assert str(caught.value) == (
+        "a holds only an adapter (LoRA or the like) that adds a product of two small matrices to "
+        f"the position table {WPE}. Merge it into the base model gpt2 (merge_and_unload in PEFT) "
+        "and open that."
+    )
+
+
+def test_a_whole_model_with_an_adapter_in_it_is_a_whole_model(model_folder, rows):
+    table = rows(64, 32)
+    arrays = {
+        f"{WPE}.original_module.weight": rows(64, 32),
+        f"{WPE}.modules_to_save.default.weight": table,
+        f"{LAYER}.base_layer.weight": rows(32, 96),
+        f"{LAYER}.lora_A.default.weight": rows(4, 32),
+    }
+    found = sources.open(str(model_folder(arrays)))
+    assert np.array_equal(found.table().weights, table)  # the one that was trained
+    assert [table.label for table in found.tables] == ["transformer.wpe"] * 2
+    assert found.warnings == ()
+    rotary = {name.replace("wpe", "ln_f"): array for name, array in arrays.items()}
+    llama = sources.open(str(model_folder(rotary, {"model_type": "llama"}, name="llama")))
+    assert llama.scheme == "rotary"
 
 
 @pytest.mark.parametrize(
