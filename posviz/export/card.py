@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import posviz
+from posviz.export.weights import as_safetensors, is_repickled
 from posviz.interpolation import METHODS
 
 if TYPE_CHECKING:
@@ -18,8 +20,48 @@ if TYPE_CHECKING:
 HEADING = "## Another position table"
 
 
-def snippet(ref: str, recipe: Recipe, out: str, *, parameter: str | None = None,
-            architecture: str | None = None) -> str:  # fmt: skip
+@dataclass(frozen=True)
+class Loading:
+    """How a checkpoint is loaded in Python.
+
+    Parameters
+    ----------
+    imports : str
+        The line that names the library.
+    line : str
+        The line that loads, with ``{out}`` where the place goes.
+    """
+
+    imports: str
+    line: str
+
+
+def loading(bundle: Bundle) -> Loading:
+    """The lines that load a checkpoint like this one, as the library of its kind does."""
+    config = bundle.checkpoint.config or {}
+    name, file = next(iter(bundle.opened.items()))
+    if is_repickled(bundle, file):
+        return Loading(
+            "import torch", f"checkpoint = torch.load({{out}} + {f'/{name}'!r}, weights_only=True)"
+        )
+    if "pretrained_cfg" in config:
+        return Loading(
+            "import timm", 'model = timm.create_model("local-dir:" + {out}, pretrained=True)'
+        )
+    if bundle.weights.config is None:
+        return Loading(
+            "from safetensors.torch import load_file",
+            f"weights = load_file({{out}} + {f'/{as_safetensors(name, file)}'!r})",
+        )
+    named = config.get("architectures")
+    first = named[0] if isinstance(named, list) and named else None
+    kind = first if isinstance(first, str) and first.isidentifier() else "AutoModel"
+    return Loading(f"from transformers import {kind}", f"model = {kind}.from_pretrained({{out}})")
+
+
+def snippet(
+    ref: str, recipe: Recipe, out: str, how: Loading, *, parameter: str | None = None
+) -> str:
     """The few lines of Python that write the same checkpoint and load it.
 
     Parameters
@@ -29,22 +71,21 @@ def snippet(ref: str, recipe: Recipe, out: str, *, parameter: str | None = None,
     recipe : Recipe
     out : str
         Folder to write.
+    how : Loading
+        As :func:`loading` says.
     parameter : str or None
         Which table, where it is not the one that opens.
-    architecture : str or None
-        Class of transformers that loads it, from config.json.
     """
     settings = dict(recipe.said())
     if parameter is not None:
         settings["parameter"] = parameter
     arguments = ", ".join(f"{name}={value!r}" for name, value in settings.items())
-    loads = architecture or "AutoModel"
     return (
         f"from posviz.export.checkpoint import extend_checkpoint\n"
-        f"from transformers import {loads}\n"
+        f"{how.imports}\n"
         f"\n"
         f"extend_checkpoint({ref!r}, {out!r}, {arguments})\n"
-        f"model = {loads}.from_pretrained({out!r})\n"
+        f"{how.line.format(out=repr(out))}\n"
     )
 
 
@@ -60,13 +101,6 @@ def table_snippet(ref: str, recipe: Recipe, out: str, *, parameter: str | None =
         f"table = posviz.load({ref!r}{named})\n"
         f"save_table(extend(table, {arguments}).table, {out!r})\n"
     )
-
-
-def architecture(bundle: Bundle) -> str | None:
-    """The class of transformers that config.json names, where it is a plain name."""
-    named = (bundle.checkpoint.config or {}).get("architectures")
-    first = named[0] if isinstance(named, list) and named else None
-    return first if isinstance(first, str) and first.isidentifier() else None
 
 
 def card(
@@ -122,8 +156,8 @@ def card(
         lines += ["", "Left out:", "", *gone]
     default = checkpoint.tables and checkpoint.tables[0].parameter == old.parameter
     code = snippet(
-        ref, recipe, f"{checkpoint.name}-{table.n_positions}",
-        parameter=None if default else old.parameter, architecture=architecture(bundle),
+        ref, recipe, f"{checkpoint.name}-{table.n_positions}", loading(bundle),
+        parameter=None if default else old.parameter,
     )  # fmt: skip
     lines += ["", "To do the same again:", "", "```python", code.rstrip("\n"), "```", ""]
     head = f"{before.rstrip()}\n\n" if before.strip() else f"# {checkpoint.name}\n\n"

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from posviz.errors import SourceError
-from posviz.export.limits import JSON, Lengths, limits
-from posviz.sources import configs
+from posviz.export.limits import JSON, Lengths, follow, limits
 
 if TYPE_CHECKING:
     from posviz.sources.suspects import Suspect
@@ -36,9 +34,20 @@ class LengthKey:
     def __str__(self) -> str:
         return ".".join((*self.part, self.key))
 
+    def count(self, n_positions: int, offset: int) -> int:
+        """What the key says of a table with so many positions."""
+        return n_positions + (offset if self.counts_offset else 0)
+
+    def is_same(self, other: object) -> bool:
+        """Whether two tables are counted by one number, each in its own way."""
+        return isinstance(other, LengthKey) and (self.part, self.key) == (other.part, other.key)
+
 
 def length_key(suspect: Suspect, n_positions: int, config: JSON) -> LengthKey | None:
     """The key that counts a table's positions, or None where config.json has none.
+
+    Of an architecture that the catalogue knows, only the key that its class reads; of any other,
+    one of the usual names that holds this very number.
 
     Parameters
     ----------
@@ -49,18 +58,20 @@ def length_key(suspect: Suspect, n_positions: int, config: JSON) -> LengthKey | 
     config : dict
     """
     known = suspect.known
-    if known is not None and known.length != "-":
+    if known is not None and "*" not in known.types:
+        if known.length == "-":
+            return None
         key, _, how = known.length.partition(":")
         chain = suspect.chain or (config,)
         # Where a part leaves the key out, its class has a default: the closest part gets the key.
         holder = next((part for part in chain if part.get(key) is not None), chain[0])
-        return LengthKey(_path(config, holder), key, how == "stored")
+        return LengthKey(path_of(config, holder), key, how == "stored")
     lengths = Lengths(n_positions, n_positions, suspect.n_rows - n_positions)
     for part in suspect.chain:
         for limit in limits(FILE):
             value = part.get(limit.key)
             if limit.rule == "same" and lengths.swapped(value) is not None:
-                return LengthKey(_path(config, part), limit.key, value != n_positions)
+                return LengthKey(path_of(config, part), limit.key, value != n_positions)
     return None
 
 
@@ -73,87 +84,21 @@ def set_length(config: JSON, key: LengthKey, lengths: Lengths) -> list[str]:
         One line a change.
     """
     said = []
-    for path in (key.part, *_twin(config, key.part)):
-        part = _at(config, path)
-        named = [limit.key for limit in limits(FILE) if limit.rule == "same"]
-        for name in dict.fromkeys((key.key, *named)):
-            new = lengths.swapped(part.get(name))
-            if name == key.key:
-                new = lengths.new + (lengths.offset if key.counts_offset else 0)
-            if new is not None and part.get(name) != new:
-                before = part.get(name, "its default")
-                said.append(f"{FILE}: {'.'.join((*path, name))} from {before} to {new}")
-                part[name] = new
+    for path in (key.part, *twin(config, key.part)):
+        part = at(config, path)
+        new = lengths.new + (lengths.offset if key.counts_offset else 0)
+        before = part.get(key.key, "its default")
+        if before != new:
+            said.append(f"{FILE}: {'.'.join((*path, key.key))} from {before} to {new}")
+            part[key.key] = new
+        others = {name: value for name, value in part.items() if name != key.key}
+        inside = f"{FILE}: {'.'.join((*path, ''))}"
+        said += [line.replace(f"{FILE}: ", inside, 1) for line in follow(FILE, others, lengths)]
+        part |= others
     return said
 
 
-def set_image_size(
-    config: JSON, suspect: Suspect, old: tuple[int, int], new: tuple[int, int], name: str
-) -> tuple[list[str], tuple[int, int] | None, tuple[int, int]]:
-    """Write the new picture size of a grid into a config.
-
-    Parameters
-    ----------
-    old, new : (int, int)
-        Height and width of the grid, in patches.
-    name : str
-        Of the model, for messages.
-
-    Returns
-    -------
-    list of str, (int, int) or None, (int, int)
-        One line a change; height and width in pixels before (None where no key says) and after.
-
-    Raises
-    ------
-    SourceError
-        The architecture takes one side for both, and the new grid is no square.
-    """
-    if suspect.known is not None and suspect.known.grid == "wh":
-        old, new = old[::-1], new[::-1]
-    keys = {limit.key: limit for limit in limits(FILE) if limit.rule == "image"}
-    for part in suspect.chain:
-        patch = _pair(configs.value(suspect.chain, "patch_size"))
-        for key, limit in keys.items():
-            size = _pair(part.get(key))
-            if size is None or patch is None:
-                continue
-            if (size[0] // patch[0], size[1] // patch[1]) != old:
-                continue
-            after = (new[0] * patch[0], new[1] * patch[1])
-            square = after[0] == after[1]
-            types = configs.types(suspect.chain, suspect.parts[0].name)
-            if not square and not set(types[:1]) & set(limit.types):
-                raise SourceError(
-                    f"{name}: {types[0] if types else 'this architecture'} takes one {key} for "
-                    f"height and width, so a grid of {new[0]} × {new[1]} has no place in its "
-                    f"config.json. Choose a square grid, or save the table alone."
-                )
-            path = _path(config, part)
-            said = []
-            for place in (path, *_twin(config, path)):
-                holder = _at(config, place)
-                value = after[0] if square and type(part[key]) is int else list(after)
-                said.append(
-                    f"{FILE}: {'.'.join((*place, key))} from {holder.get(key, 'its default')} to "
-                    f"{value}"
-                )
-                if place != path:
-                    holder[key] = value
-            cast("JSON", part)[key] = value
-            return said, size, after
-    return [], None, new
-
-
-def _pair(value: object) -> tuple[int, int] | None:
-    if type(value) is int and value > 0:
-        return value, value
-    if isinstance(value, list) and len(value) == 2 and all(type(side) is int for side in value):
-        return value[0], value[1]
-    return None
-
-
-def _path(config: Mapping[str, Any], part: Mapping[str, Any]) -> tuple[str, ...]:
+def path_of(config: Mapping[str, Any], part: Mapping[str, Any]) -> tuple[str, ...]:
     """Where a part of the config lies in it; found by identity, since equal parts may repeat."""
     waiting: list[tuple[tuple[str, ...], Mapping[str, Any]]] = [((), config)]
     for path, found in waiting:
@@ -163,15 +108,16 @@ def _path(config: Mapping[str, Any], part: Mapping[str, Any]) -> tuple[str, ...]
     raise AssertionError("the part was taken from this config")
 
 
-def _at(config: JSON, path: tuple[str, ...]) -> JSON:
+def at(config: JSON, path: tuple[str, ...]) -> JSON:
+    """The part of a config at a path."""
     for key in path:
         config = config[key]
     return config
 
 
-def _twin(config: JSON, path: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """CLIP's ``text_config_dict`` beside ``text_config``: where it is, its values win."""
+def twin(config: JSON, path: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Of CLIP, ``text_config_dict`` beside ``text_config``: where it is, its values win."""
     if not path:
         return []
     beside = (*path[:-1], f"{path[-1]}_dict")
-    return [beside] if isinstance(_at(config, path[:-1]).get(beside[-1]), dict) else []
+    return [beside] if isinstance(at(config, path[:-1]).get(beside[-1]), dict) else []

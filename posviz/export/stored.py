@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from posviz.errors import SourceError
-from posviz.sources.formats.dtypes import BITS
+from posviz.sources.formats.dtypes import BITS, FLOAT8, encode_float8
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _LARGEST_HALF = float(np.finfo(np.float16).max)
 _MASK = re.compile(r"(?:^|[._])(?:bias|masked_bias|mask|causal_mask|tril)$")
 _INTEGERS = {"I64": "<i8", "I32": "<i4"}
+_MAKE_MASKS = {"gpt2", "openai-gpt", "gpt_neo", "gpt_bigcode", "imagegpt", "decision_transformer"}
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,8 @@ def encode(values: NDArray[np.float32], dtype: str, *, name: str) -> Tensor:
         bits = np.ascontiguousarray(values, np.float32).view(np.uint32).astype(np.uint64)
         rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
         content = rounded.astype("<u2").tobytes()
+    elif dtype in FLOAT8:
+        content = encode_float8(values, dtype, name=name).tobytes()
     else:
         raise SourceError(
             f"{name} is stored as {dtype}, which is read but not written. Save the table alone, or "
@@ -113,14 +116,69 @@ def is_buffer(entry: Entry, parent: str, lengths: Lengths) -> str | None:
     return None
 
 
-def grown(entry: Entry, kind: str, lengths: Lengths) -> Tensor:
-    """A buffer of ids or zeros at the new length."""
+def grown(
+    file: TensorFile, entry: Entry, kind: str, lengths: Lengths, masks: dict[object, Tensor]
+) -> Tensor | None:
+    """A buffer at the new length, or None where it is not what it seemed.
+
+    Parameters
+    ----------
+    file : TensorFile
+        With ``stored``.
+    entry : Entry
+    kind : str
+        As :func:`is_buffer` says.
+    lengths : Lengths
+    masks : dict
+        Those that were grown before: every layer has the same.
+    """
     shape = entry.shape or ()
+    if not shape:  # the number that masks fill in has no length
+        return Tensor((), _whole(file, entry))
     new = lengths.swapped(shape[-1])
     assert new is not None
-    row = np.arange(new) if kind == "ids" else np.zeros(new)
-    values = np.broadcast_to(row, (*shape[:-1], new)).astype(_INTEGERS[entry.dtype or ""])
+    if kind == "mask":
+        return _grown_mask(file, entry, new, masks)
+    row = np.frombuffer(_whole(file, entry), _INTEGERS[entry.dtype or ""]).reshape(shape)
+    first = int(row.flat[0])
+    step = 0 if kind == "zeros" else 1
+    if not np.array_equal(row, np.broadcast_to(first + step * np.arange(shape[-1]), shape)):
+        return None
+    values = np.broadcast_to(first + step * np.arange(new), (*shape[:-1], new)).astype(row.dtype)
     return Tensor(values.shape, values.tobytes())
+
+
+def _grown_mask(
+    file: TensorFile, entry: Entry, new: int, masks: dict[object, Tensor]
+) -> Tensor | None:
+    """A causal mask: one value up to the diagonal, one beyond, whatever the two are."""
+    shape, content = entry.shape or (), _whole(file, entry)
+    known = (entry.dtype, shape, content)
+    if known not in masks:
+        kind = np.dtype(f"u{BITS[entry.dtype or 'U8'] // 8}")
+        square = np.frombuffer(content, kind).reshape(-1, shape[-1], shape[-1])
+        inside, beyond = square[0, 0, 0], square[0, 0, -1]
+        if not np.array_equal(
+            square, np.broadcast_to(_causal(shape[-1], inside, beyond), square.shape)
+        ):
+            return None
+        values = np.broadcast_to(_causal(new, inside, beyond), (*shape[:-2], new, new))
+        masks[known] = Tensor(values.shape, values.tobytes())
+    return masks[known]
+
+
+def _causal(length: int, inside: NDArray[Any], beyond: NDArray[Any]) -> NDArray[Any]:
+    return np.where(np.tri(length, dtype=bool), inside, beyond)
+
+
+def _whole(file: TensorFile, entry: Entry) -> bytes:
+    assert file.stored is not None
+    return b"".join(file.stored(entry))
+
+
+def is_made_anew(model_type: str | None) -> bool:
+    """Whether a class of transformers makes its causal masks itself and ignores stored ones."""
+    return model_type in _MAKE_MASKS
 
 
 def rewritten(

@@ -205,9 +205,9 @@ def _check(name: str, file: TensorFile) -> None:
             f"checkpoint can be made of it. Save the table alone: an OUT that ends in .safetensors "
             f"or .npy."
         )
-    if not file.whole:
+    if not file.whole and (file.outline is None or file.outline() is None):
         raise SourceError(
-            f"{name} holds more than named tensors (settings, an optimizer, a whole object), which "
-            f"only a pickle can keep, and posviz writes none. Save the table alone, and put it in "
-            f"where the program that made {name} loads it."
+            f"{name} is a whole object, not a dictionary of weights and settings, and only the "
+            f"program that made it can write such a pickle. Save the table alone, and put it in "
+            f"where that program loads {name}."
         )

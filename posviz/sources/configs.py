@@ -135,7 +135,10 @@ def _parts(config: Config) -> list[tuple[str, int | None, Config]]:
 
 def _part(parts: list[tuple[str, int | None, Config]], word: str) -> Config | None:
     kin = _kin(word)
+    for stem, _, part in parts:  # image_config before image_codebook_config
+        if word in (stem, f"{stem}_model"):
+            return part
     for stem, of, part in parts:
-        if word == stem or (of is not None and of == kin) or word.startswith(f"{stem}_"):
+        if (of is not None and of == kin) or word.startswith(f"{stem}_"):
             return part
     return None

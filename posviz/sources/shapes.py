@@ -12,6 +12,8 @@ import numpy as np
 from posviz.sources import configs
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from posviz.sources.configs import Config
@@ -84,14 +86,17 @@ def as_rows(
 
 
 def as_stored(
-    rows: NDArray[np.float32], shape: tuple[int, ...], how: Axes, grid: tuple[int, int] | None
+    tables: Sequence[NDArray[np.float32]],
+    shape: tuple[int, ...],
+    how: Axes,
+    grid: tuple[int, int] | None,
 ) -> NDArray[np.float32] | None:
     """Rows of positions in the axes of a stored array, the inverse of :func:`as_rows`.
 
     Parameters
     ----------
-    rows : array of shape (n_rows, d_model)
-        As many as there are to be, not as there were.
+    tables : sequence of arrays of shape (n_rows, d_model)
+        One, or every table of a stack; as many rows as there are to be, not as there were.
     shape : tuple of int
         As the array was stored; axes of length one are kept.
     how : Axes
@@ -101,16 +106,17 @@ def as_stored(
     Returns
     -------
     array or None
-        None for one table of a stack, and for patches stored window by window.
+        None for patches stored window by window.
     """
-    if how.parts > 1:
-        return None
+    rows = tables[0]
     core: tuple[int, ...] = rows.shape
     if how.grid is not None:
         core = (*(grid or how.grid), rows.shape[1])
     values = rows.reshape(core)
     if how.order == "channels":
         values = np.moveaxis(values, -1, 0)
+    elif how.parts > 1:
+        values = np.stack(tables, axis=1 if how.order == "pair" else 0)
     if len(values.shape) != len(shape):
         if len(values.shape) != sum(length != 1 for length in shape):
             return None  # windows of patches, whose axes say nothing of a new length

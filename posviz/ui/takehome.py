@@ -90,12 +90,11 @@ def _checkpoint(found: Opened, recipe: Recipe) -> None:
     if planned.left_out:
         st.markdown("**What stays behind**")
         st.markdown("\n".join(f"- {literal(line)}" for line in planned.left_out))
-    from posviz.export.card import architecture, snippet
+    from posviz.export.card import loading, snippet
 
     st.code(
-        snippet(_ref(found), recipe, planned.name, parameter=_named(found),
-                architecture=architecture(bundle)),
-    )  # fmt: skip
+        snippet(_ref(found), recipe, planned.name, loading(bundle), parameter=_named(found)),
+    )
 
 
 def _button(planned: Plan) -> None:

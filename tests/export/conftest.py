@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 _ENCODER = {
@@ -93,3 +94,30 @@ def loaded(transformers: Any) -> Callable[[Path, str], Any]:
         return model.eval()
 
     return load
+
+
+@pytest.fixture(scope="session")
+def files() -> Callable[[Path], dict[str, bytes]]:
+    """What lies in a folder, by path."""
+
+    def read(folder: Path) -> dict[str, bytes]:
+        return {
+            path.relative_to(folder).as_posix(): path.read_bytes()
+            for path in sorted(folder.rglob("*"))
+            if path.is_file()
+        }
+
+    return read
+
+
+@pytest.fixture(scope="session")
+def outputs() -> Callable[[Any, int], np.ndarray]:
+    """What a text model gives for the first symbols of two made texts."""
+    torch = importlib.import_module("torch")
+    tokens = torch.from_numpy(np.random.default_rng(0).integers(5, 50, (2, 64)))
+
+    def run(model: Any, length: int) -> np.ndarray:
+        with torch.no_grad():
+            return model(tokens[:, :length])[0].numpy()
+
+    return run

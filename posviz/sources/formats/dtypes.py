@@ -34,14 +34,14 @@ _NUMPY = {
     "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "<u1", "BOOL": "<u1",
 }  # fmt: skip
 
-_FLOAT8 = {  # exponent bits, mantissa bits, bias, what the largest exponents mean
+FLOAT8 = {  # exponent bits, mantissa bits, bias, what the largest exponents mean
     "F8_E4M3": (4, 3, 7, "nan at all ones"),
     "F8_E5M2": (5, 2, 15, "ieee"),
     "F8_E4M3FNUZ": (4, 3, 8, "nan at minus zero"),
     "F8_E5M2FNUZ": (5, 2, 16, "nan at minus zero"),
 }
 
-_REAL = frozenset({"F64", "F32", "F16", "BF16", *_FLOAT8})
+_REAL = frozenset({"F64", "F32", "F16", "BF16", *FLOAT8})
 
 
 def is_real(dtype: str) -> bool:
@@ -68,7 +68,7 @@ def decode(raw: bytes, dtype: str, shape: tuple[int, ...], *, name: str) -> NDAr
             values = stored.astype(np.float32, copy=False)
     elif dtype == "BF16":  # the upper half of a float32
         values = (np.frombuffer(raw, dtype="<u2").astype(np.uint32) << 16).view(np.float32)
-    elif dtype in _FLOAT8:
+    elif dtype in FLOAT8:
         values = _float8(dtype)[np.frombuffer(raw, dtype=np.uint8)]
     else:
         raise SourceError(
@@ -106,7 +106,7 @@ def _float8(dtype: str) -> NDArray[np.float32]:
     Micikevicius et al. (2022), arXiv:2209.05433 (E4M3, E5M2); the FNUZ variants shift the
     bias by one and keep minus zero for NaN.
     """
-    exponent_bits, mantissa_bits, bias, special = _FLOAT8[dtype]
+    exponent_bits, mantissa_bits, bias, special = FLOAT8[dtype]
     code = np.arange(256)
     sign = np.where(code & 0x80, -1.0, 1.0)
     exponent = (code >> mantissa_bits) & ((1 << exponent_bits) - 1)
@@ -121,6 +121,30 @@ def _float8(dtype: str) -> NDArray[np.float32]:
         top = exponent == (1 << exponent_bits) - 1
         value[top] = np.where(mantissa[top] == 0, sign[top] * np.inf, np.nan)
     return value.astype(np.float32)
+
+
+def encode_float8(values: NDArray[np.float32], dtype: str, *, name: str) -> NDArray[np.uint8]:
+    """Float32 values as the nearest of the 256 bytes, ties to the even one.
+
+    Raises
+    ------
+    SourceError
+        Values beyond the largest that the type holds.
+    """
+    table = _float8(dtype)
+    codes = np.flatnonzero(np.isfinite(table[:128])).astype(np.uint8)  # rising from 0
+    sizes, wanted = table[codes].astype(np.float64), np.abs(values.astype(np.float64))
+    if wanted.max(initial=0.0) > sizes[-1]:
+        raise SourceError(
+            f"{name} is stored as {dtype}, and some of its new values are beyond {sizes[-1]:,.0f}. "
+            f"Choose another method, or save the table alone."
+        )
+    above = np.searchsorted(sizes, wanted).clip(1, len(sizes) - 1)
+    middle = (sizes[above - 1] + sizes[above]) / 2
+    up = (wanted > middle) | ((wanted == middle) & (above % 2 == 0))
+    code = codes[np.where(up, above, above - 1)]
+    negative = np.signbit(values) & (code > 0 if "FNUZ" in dtype else True)
+    return np.where(negative, code | 0x80, code).astype(np.uint8)
 
 
 def from_numpy(dtype: np.dtype[np.generic]) -> str:

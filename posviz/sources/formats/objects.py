@@ -10,7 +10,7 @@ from posviz.sources.formats.tensors import MAX_NAME, brief, damaged
 _MAX_DEPTH = 64
 _MAX_CONTAINERS = 300_000
 _MODULE_PARTS = ("_modules", "_parameters", "_buffers")
-_SETTINGS = ("model_args", "config", "hyper_parameters", "hparams", "cfg", "args")
+SETTINGS = ("model_args", "config", "hyper_parameters", "hparams", "cfg", "args")
 _LONGEST_SETTING = 1_000  # characters
 _KEPT = (dict, list, tuple, Inert, View)  # a vocabulary has many children and none of these
 
@@ -61,7 +61,7 @@ def settings(value: object) -> dict[str, object]:
     if not isinstance(value, dict):
         return {}
     kept: dict[str, object] = {}
-    for key in _SETTINGS:
+    for key in SETTINGS:
         part = value.get(key)
         part = part.state if isinstance(part, Inert) else part
         if isinstance(part, dict):

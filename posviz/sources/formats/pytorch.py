@@ -16,6 +16,7 @@ from posviz.errors import SourceError
 from posviz.sources.formats import objects, zips
 from posviz.sources.formats.dtypes import BITS, decode, decode_span
 from posviz.sources.formats.inert import Inert, Storage, View
+from posviz.sources.formats.outline import outline
 from posviz.sources.formats.pickles import MAX_BYTES, MAX_STEPS, PickleError, interpret
 from posviz.sources.formats.tensors import MAX_TENSORS, Entry, TensorFile, brief, counted, damaged
 
@@ -197,6 +198,7 @@ def _tensor_file(
         stored=lambda entry: _stored(entry, views[entry.name], span),
         bare=isinstance(value, View),
         whole=isinstance(value, dict) and len(views) == len(value),
+        outline=lambda: outline(value, {views[entry.name]: entry for entry in reversed(entries)}),
     )
 
 

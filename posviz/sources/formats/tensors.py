@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from posviz.sources.formats.outline import Outline
+
 MAX_TENSORS = 100_000  # the largest released models have fewer in all their files together
 MAX_NAME = 1_000  # characters; real names stay far below 300
 MAX_AXES = 32
@@ -79,6 +81,8 @@ class TensorFile:
         would hold them; None where the format has none that it could.
     whole : bool
         Whether the entries are all that the file holds, so that a file of them can replace it.
+    outline : function or None
+        The plain data around the tensors of a pickle, which may be None; None for other formats.
     """
 
     format: str
@@ -91,6 +95,7 @@ class TensorFile:
     read_span: Callable[[Entry, int, int], NDArray[np.float32]] | None = None
     stored: Callable[[Entry], Iterator[bytes]] | None = None
     whole: bool = True
+    outline: Callable[[], Outline | None] | None = None
 
 
 def counted(number: int, noun: str) -> str:
