@@ -18,7 +18,6 @@ from posviz.sources.formats.tensors import (
     Entry,
     TensorFile,
     brief,
-    check_name,
     counted,
     damaged,
     excerpt,
@@ -54,7 +53,6 @@ def open_safetensors(reader: Reader) -> TensorFile:
     spans: dict[str, tuple[int, int]] = {}
     entries = []
     for tensor, fields in header.items():
-        check_name(name, tensor)
         dtype, shape, begin, end = _fields(name, tensor, fields)
         spans[tensor] = (begin, end)
         entries.append(Entry(tensor, shape, dtype, end - begin, name))

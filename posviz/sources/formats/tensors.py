@@ -149,5 +149,5 @@ def check_entry(entry: Entry) -> None:
     shape = entry.shape or ()
     if len(shape) > MAX_AXES:
         raise damaged(entry.file, f"{brief(entry.name)} has {len(shape):,} axes")
-    if prod(max(length, 1) for length in shape) > _MAX_ELEMENTS:
+    if prod(filter(None, shape)) > _MAX_ELEMENTS:
         raise damaged(entry.file, f"no disk could hold the shape of {brief(entry.name)}")
