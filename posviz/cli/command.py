@@ -67,7 +67,7 @@ def access() -> Access:
     """
     from posviz.sources import Access
 
-    return Access(token=os.environ.get("HF_TOKEN") or False)
+    return Access(token=os.environ.get("HF_TOKEN", "").strip() or False)
 
 
 def count(text: str) -> int:

@@ -83,6 +83,7 @@ def _run(options: argparse.Namespace) -> Answer:
 
     if options.length is None and options.grid_size is None:
         raise SettingError("extend needs --length N, or --grid-size HxW for a table with a grid.")
+    options.ref = sources.plain(options.ref)
     recipe = Recipe(
         length=options.length,
         method=options.method,

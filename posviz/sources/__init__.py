@@ -6,6 +6,7 @@ that was found in it, :func:`load` only its table.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,7 @@ __all__ = [
     "load",
     "open",
     "open_upload",
+    "plain",
 ]
 
 
@@ -65,6 +67,13 @@ def _hub(ref: str, access: Access) -> Checkpoint:
     return open_hub(ref, access)
 
 
+# A model's page, or that of a branch or file of it.
+_PAGE = re.compile(
+    r"(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co|hf-mirror\.com)/([\w.-]+(?:/[\w.-]+)?)"
+    r"(?:/(?:tree|blob|resolve|raw)/([\w.-]+)(?:/[^?#]*)?)?/?(?:[?#].*)?",
+    re.ASCII,
+)
+
 SOURCES: dict[str, Source] = {
     "demo": Source("Shipped demo model", "demo:gpt-mini", demos.open_demo),
     "hub": Source("Hugging Face Hub model", "hub:openai-community/gpt2", _hub),
@@ -91,7 +100,7 @@ def open(ref: str, *, access: Access | None = None) -> Checkpoint:  # noqa: A001
         The reference means nothing, or what it names cannot be read.
     """
     access = access or Access()
-    ref = ref.strip()
+    ref = plain(ref)
     if not ref or "\x00" in ref:
         raise SourceError("Name a table: a path, a preset such as gpt2, or hub:OWNER/NAME.")
     if ref in PRESETS:
@@ -129,12 +138,30 @@ def load(ref: str, *, parameter: str | None = None, access: Access | None = None
         return checkpoint.table(parameter)
 
 
+def plain(ref: str) -> str:
+    """A reference as it is written here: the address of a model's page names the model."""
+    ref = ref.strip()
+    prefix, colon, rest = ref.partition(":")
+    if colon and prefix.lower() in SOURCES:
+        prefix, ref = prefix.lower(), f"{prefix.lower()}:{rest.strip()}"
+    page = _PAGE.fullmatch(rest if prefix == "hub" else ref)
+    if page is None:
+        return ref
+    return f"hub:{page[1]}@{page[2]}" if page[2] else f"hub:{page[1]}"
+
+
 def _unknown(ref: str) -> str:
     import difflib  # where it is used: every command would wait for it
 
-    close = difflib.get_close_matches(ref, [*PRESETS, *(s.example for s in SOURCES.values())], n=1)
-    hint = f" Did you mean {close[0]}?" if close else ""
-    if ref.count("/") == 1 and not ref.startswith(("/", ".", "~")) and not close:
+    if re.match(r"https?://", ref):
+        return (
+            f"{brief(ref)} is an address, and only models of the Hub are fetched: name one as "
+            f"hub:OWNER/NAME. Download any other file and open it from disk."
+        )
+    known = {name.lower(): name for name in (*PRESETS, *(s.example for s in SOURCES.values()))}
+    close = difflib.get_close_matches(ref.lower(), known, n=1)
+    hint = f" Did you mean {known[close[0]]}?" if close else ""
+    if ref.count("/") == 1 and re.fullmatch(r"[\w.-]+/[\w.-]+", ref) and ref[0] not in "./~":
         hint = f" A Hub model of that name opens as hub:{brief(ref)}."
     return (
         f"{brief(ref)} is no file or folder here, no preset and no other reference.{hint} "

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _TIMEOUT = 10.0  # seconds
 _KINDS = {"model": "model", "dataset": "data set"}
+_TOKEN = re.compile(r"[!-~]{1,1000}")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
@@ -56,8 +57,20 @@ class Repository:
 
     @property
     def token(self) -> str | bool:
-        """What to send: the visitor's token, or explicitly none."""
-        return self.access.token
+        """What to send: the visitor's token, or explicitly none.
+
+        Raises
+        ------
+        SourceError
+            The text cannot be a token: it would end up in a header of every request.
+        """
+        token = self.access.token
+        if isinstance(token, str) and not _TOKEN.fullmatch(token):
+            raise SourceError(
+                "The Hub token holds characters that no token has: spaces, line ends or letters "
+                "beyond ASCII. Copy it again from the Hub's settings."
+            )
+        return token
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,7 @@ def choose(ref: str | None, parameter: str | None = None) -> Opened:
     try:
         found = _read(*asked)
         if found.table is not None:
-            session[_OPEN] = Opened(asked[0], found.table, found.facts)
+            session[_OPEN] = Opened(found.facts.ref, found.table, found.facts)
             return current()
         sentence, facts = found.sentence, found.facts
     except PosvizError as error:

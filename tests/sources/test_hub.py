@@ -208,6 +208,15 @@ def test_token_goes_to_the_hub_only_and_nothing_is_kept(gpt2_repo, tmp_path):
     assert not list(cache.rglob("*"))
 
 
+@pytest.mark.parametrize("token", ["hf_é", "hf_a b", "hf_a\nX-Header: b", "‘hf_a’"])
+def test_what_cannot_be_a_token_is_said_and_not_sent(gpt2_repo, tmp_path, token):
+    hub, _ = gpt2_repo
+    with pytest.raises(SourceError, match="holds characters that no token has") as caught:
+        sources.open(f"hub:{REPO}", access=hub.access(tmp_path / "cache", token=token))
+    assert token not in str(caught.value)
+    assert hub.log == []
+
+
 def test_saved_token_is_not_sent(gpt2_repo, tmp_path, monkeypatch):
     hub, _ = gpt2_repo
     monkeypatch.setenv("HF_TOKEN", "hf_of_the_operator")

@@ -78,6 +78,42 @@ def test_misspelt_preset_is_suggested():
         sources.open("org/model")
 
 
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("https://huggingface.co/openai-community/gpt2", "hub:openai-community/gpt2"),
+        ("https://huggingface.co/openai-community/gpt2/", "hub:openai-community/gpt2"),
+        ("http://hf.co/gpt2", "hub:gpt2"),
+        ("huggingface.co/a/b.c/tree/v1.0", "hub:a/b.c@v1.0"),
+        ("https://huggingface.co/a/b/blob/main/model.safetensors", "hub:a/b@main"),
+        ("https://www.huggingface.co/a/b?library=transformers#top", "hub:a/b"),
+        ("hub:https://huggingface.co/a/b", "hub:a/b"),
+        ("HUB: a/b ", "hub:a/b"),
+        ("Demo:gpt-mini", "demo:gpt-mini"),
+        ("https://huggingface.co/datasets/a/b", "https://huggingface.co/datasets/a/b"),
+        ("./huggingface.co/a/b", "./huggingface.co/a/b"),
+        (" C:/models/a ", "C:/models/a"),
+    ],
+)
+def test_the_address_of_a_models_page_names_the_model(written, meant):
+    assert sources.plain(written) == meant
+
+
+@pytest.mark.parametrize(
+    ("ref", "words"),
+    [
+        ("https://example.org/model.bin", "is an address, and only models of the Hub are fetched"),
+        ("openai-community/gpt2", "A Hub model of that name opens as hub:openai-community/gpt2."),
+        ("GPT2", "Did you mean gpt2?"),
+        ("x:org/model", "no other reference. Presets"),
+    ],
+)
+def test_what_a_reference_may_have_meant_is_said(ref, words):
+    with pytest.raises(SourceError) as caught:
+        sources.open(ref)
+    assert words in str(caught.value)
+
+
 def test_every_source_has_an_example_of_its_own_prefix():
     for prefix, source in sources.SOURCES.items():
         assert source.example.startswith(f"{prefix}:")
