@@ -13,6 +13,8 @@ from benchmarks.opening import build
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from posviz.model.weights import Weights
+
 TOKENS = (464, 3797, 26172, 262, 3290, 13)  # The cat chased the dog.
 
 
@@ -36,18 +38,19 @@ def _measured(path: str) -> Iterator[Row]:
     weights = open_weights(path)
     whole = weights.checkpoint.size / 1e3
     name = f"{whole / 1e3:.0f} MB GPT-2"
-
-    def cost(run: Callable[[], object]) -> float:
-        before = weights.checkpoint.bytes_read
-        run()
-        return (weights.checkpoint.bytes_read - before) / 1e3
-
     text = parts(weights, TOKENS)
+
+    def cost(run: Callable[[Weights], object]) -> float:
+        fresh = open_weights(path)  # what was read before is not counted again
+        before = fresh.checkpoint.bytes_read
+        run(fresh)
+        return (fresh.checkpoint.bytes_read - before) / 1e3
+
     for what, run in (
-        ("the rows of six tokens", lambda: parts(weights, TOKENS)),
-        ("the score of one head", lambda: split_scores(text, weights.head(0, 3), causal=True)),
-        ("the pattern of one head", lambda: head_pattern(weights, 5, 3)),
-        ("every head of a layer", lambda: profile_heads(weights, 5)),
+        ("the rows of six tokens", lambda of: parts(of, TOKENS)),
+        ("the score of one head", lambda of: split_scores(text, of.head(0, 3), causal=True)),
+        ("the pattern of one head", lambda of: head_pattern(of, 5, 3)),
+        ("every head of a layer", lambda of: profile_heads(of, 5)),
     ):
         yield Row(f"bytes read of a {name}: {what}", cost(run), "the file", whole, unit="kB")
 

@@ -102,7 +102,8 @@ class Checkpoint:
     warnings : tuple of str
         Full sentences.
     size : int
-        Bytes of the weight files (0 for generated tables).
+        Bytes of the weight files, and of the small ones that were looked into to understand them
+        (0 for generated tables).
     read_entry : function
         From a tensor's name to its values.
     read_table : function
@@ -148,7 +149,7 @@ class Checkpoint:
 
     @property
     def bytes_read(self) -> int:
-        """Bytes read so far, over the network for a Hub model."""
+        """Bytes of its files read so far, each counted once; of a Hub model those sent by it."""
         return self.traffic.bytes_read
 
     @property

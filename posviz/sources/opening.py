@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from posviz.sources.folders import FileSet, Weights
+    from posviz.sources.readers import Reader
 
 BESIDE_LIMIT = 64 << 20
 """Bytes of a file beside the weights: the largest tokenizers have half of it."""
@@ -55,6 +56,7 @@ def open_files(files: FileSet, origin: Origin, weights: Weights | None = None) -
         No weights, or weights that cannot be read.
     """
     alone = weights is not None and len(weights.files) == 1  # it was named, and not found
+    files, looked_into = _noting(files)
     weights = weights or folders.choose(files)
     config = configs.read_config(files.open(weights.config)) if weights.config else None
     opened = {name: open_tensors(files.open(name)) for name in worth_opening(files, weights)}
@@ -97,7 +99,7 @@ def open_files(files: FileSet, origin: Origin, weights: Weights | None = None) -
     elif adapters.is_adapter(weights, entries):
         said = adapters.with_table(files, weights)
         found = replace(found, warnings=(*found.warnings, said))
-    read_files = {*weights.files, *filter(None, (weights.config, weights.index))}
+    counted = {*weights.files, *filter(None, (weights.config, weights.index)), *looked_into}
     by_name = {entry.name: entry for entry in entries}
     return Checkpoint(
         ref=origin.ref,
@@ -111,7 +113,7 @@ def open_files(files: FileSet, origin: Origin, weights: Weights | None = None) -
         scheme=found.scheme,
         message=found.message,
         warnings=(*warnings, *found.warnings),
-        size=sum(files.size(name) for name in read_files),
+        size=sum(files.size(name) for name in counted),
         read_entry=lambda name: read(by_name[name]),
         read_table=lambda chosen: detective.read_table(chosen, case),
         by_hand=lambda parameter: detective.by_hand(parameter, case),
@@ -120,6 +122,17 @@ def open_files(files: FileSet, origin: Origin, weights: Weights | None = None) -
         revision=origin.revision,
         traffic=origin.traffic,
     )
+
+
+def _noting(files: FileSet) -> tuple[FileSet, list[str]]:
+    """The same files, and the names of those that are opened from now on."""
+    names: list[str] = []
+
+    def noted(name: str) -> Reader:
+        names.append(name)
+        return files.open(name)
+
+    return replace(files, open=noted), names
 
 
 def _explained(

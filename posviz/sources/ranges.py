@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 BLOCK = 64 << 10
 """The least a request asks for, so that small reads of a header share one."""
 
+_KEPT = 2 * BLOCK  # bytes of an answer that stays in memory; larger ones lie in the cache
 _TIMEOUT = 20.0  # seconds without a byte
 _RETRIED = (401, 403, 416, 500, 502, 503, 504)  # a signed address may have expired
 
@@ -58,31 +59,43 @@ class RemoteFile:
     cache: RangeCache | None = None
     remote: bool = True
     _address: Address | None = None
-    _blocks: list[tuple[int, bytes]] = field(default_factory=list)
+    _answers: list[tuple[int, int, bytes | None]] = field(default_factory=list)
 
     def read_at(self, offset: int, length: int) -> bytes:
         """Exactly `length` bytes from `offset`, from what was read before where it suffices."""
         readers.check_span(self.name, self.size, offset, length)
-        if length == 0:
-            return b""
-        head = self._held(offset, length)
-        if len(head) == length:
-            return head
-        start, missing = offset + len(head), length - len(head)
-        if missing >= BLOCK:  # a tensor: exactly its bytes, and not kept twice
-            return head + self._fetch(start, missing)
-        # A block; at the end of the file the last block, where archives keep their directory.
-        begin = max(0, min(start, self.size - BLOCK))
-        block = self._fetch(begin, min(BLOCK, self.size - begin))
-        self._blocks.append((begin, block))
-        return head + block[start - begin : start - begin + missing]
+        parts = []
+        at, end = offset, offset + length
+        while at < end:
+            parts.append(self._held(at, end) or self._missing(at, end))
+            at += len(parts[-1])
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    def _held(self, offset: int, length: int) -> bytes:
-        """The longest start of a span that lies in one block."""
-        for begin, block in self._blocks:
-            if begin <= offset < begin + len(block):
-                return block[offset - begin : offset - begin + length]
+    def _held(self, at: int, end: int) -> bytes:
+        """The longest start of a span that one earlier answer holds."""
+        for begin, length, block in self._answers:
+            if begin <= at < begin + length:
+                if block is None and self.cache is not None:
+                    block = self.cache.get(begin, length)
+                if block is not None:
+                    return block[at - begin : end - begin]
         return b""
+
+    def _missing(self, at: int, end: int) -> bytes:
+        """The span up to the next answer; no byte of an answer is asked for again."""
+        after = min([begin for begin, _, _ in self._answers if begin > at], default=self.size)
+        end = min(end, after)
+        if end - at >= BLOCK:  # a tensor, or a directory: exactly its bytes
+            begin, stop = at, end
+        else:  # a block; at the end of the file the last block, where archives keep their directory
+            before = [stop for start, length, _ in self._answers if (stop := start + length) <= at]
+            begin = max(0, min(at, self.size - BLOCK), *before)
+            stop = min(begin + BLOCK, after)
+        data = self._fetch(begin, stop - begin)
+        small = len(data) <= _KEPT
+        if small or self.cache is not None:  # tensors are not kept twice
+            self._answers.append((begin, len(data), data if small else None))
+        return data[at - begin : end - begin]
 
     def _fetch(self, start: int, length: int) -> bytes:
         kept = self.cache.get(start, length) if self.cache else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import stat
 import threading
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Protocol
 
@@ -24,7 +25,11 @@ _PIECE = 4 << 20
 
 @dataclass
 class Traffic:
-    """What opening one checkpoint has cost so far: bytes read, and requests if remote."""
+    """What opening one checkpoint has cost so far: bytes read, and requests if remote.
+
+    A byte of a file on this machine or of an upload counts once, however often it is looked at,
+    so that what was read is a share of the file; of a remote file every byte that was sent counts.
+    """
 
     bytes_read: int = 0
     requests: int = 0
@@ -35,6 +40,30 @@ class Traffic:
         with self._lock:
             self.bytes_read += nbytes
             self.requests += requests
+
+
+class Spans:
+    """Stretches of one file that have been read, joined where they meet."""
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        self._lock = threading.Lock()
+
+    def add(self, start: int, end: int) -> int:
+        """Take in a stretch; the bytes of it that were in none before."""
+        with self._lock:
+            first = bisect_left(self._ends, start)
+            last = bisect_right(self._starts, end)
+            met = list(zip(self._starts[first:last], self._ends[first:last], strict=True))
+            held = sum(min(old_end, end) - max(old, start) for old, old_end in met)
+            if met:
+                self._starts[first:last] = [min(start, met[0][0])]
+                self._ends[first:last] = [max(end, met[-1][1])]
+            else:
+                self._starts.insert(first, start)
+                self._ends.insert(first, end)
+            return end - start - held
 
 
 class Reader(Protocol):
@@ -79,6 +108,7 @@ class LocalFile:
         self.size = status.st_size
         self._identity = _identity(status)
         self._whole: bytes | None = None  # small files are read once
+        self._seen = Spans()
 
     def read_at(self, offset: int, length: int) -> bytes:
         """Exactly `length` bytes from `offset`."""
@@ -100,9 +130,9 @@ class LocalFile:
                 if not part:
                     raise SourceError(f"{self.name} changed while it was being read. Try again.")
                 parts.append(part)
+                self._traffic.add(nbytes=self._seen.add(offset, offset + len(part)))
                 offset += len(part)
                 length -= len(part)
-                self._traffic.add(nbytes=len(part))
             return parts[0] if len(parts) == 1 else b"".join(parts)
         except OSError as err:
             raise SourceError(f"{self.name} could not be read: {err.strerror}.") from err
@@ -135,12 +165,13 @@ class MemoryFile:
         self._content = content
         self._traffic = traffic
         self._lock = threading.Lock()
+        self._seen = Spans()
         self.size = len(content) if isinstance(content, bytes) else content.seek(0, os.SEEK_END)
 
     def read_at(self, offset: int, length: int) -> bytes:
         """Exactly `length` bytes from `offset`."""
         check_span(self.name, self.size, offset, length)
-        self._traffic.add(nbytes=length)
+        self._traffic.add(nbytes=self._seen.add(offset, offset + length))
         if isinstance(self._content, bytes):
             return self._content[offset : offset + length]
         with self._lock:

@@ -59,8 +59,11 @@ def test_only_the_bytes_of_the_part_are_read(tmp_path, rows, write_safetensors, 
     found.read_part("wte.weight", (100, 103))
     assert found.bytes_read - before == 3 * 24 * 4 + directory
     before = found.bytes_read
+    found.read_part("wte.weight", (200, 203), (8, 12))
+    assert found.bytes_read - before == 3 * 4 * 4
+    before = found.bytes_read
     found.read_part("wte.weight", (100, 103), (8, 12))
-    assert found.bytes_read - before == 3 * (4 * 4 + directory)
+    assert found.bytes_read == before, "a byte counts once"
 
 
 def test_stored_types_and_views_come_out_as_float32(tmp_path):
