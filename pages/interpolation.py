@@ -12,11 +12,13 @@ found = page.question("What happens when the table is stretched?")
 table = found.table
 choice = controls.stretch(table)
 new = stretch.stretched(table, choice)
-answer = st.container()
+words = st.container()
 labels = {key: view.label for key, view in VIEWS.items()}
 view = address.choice("Show", labels, key="stretched")
-VIEWS[view].draw(found, new, choice)  # before the words above it, which look at every pair
-with answer:
+moved = stretch.just_moved(table, choice)
+if moved:  # the figure first: the words look at every pair
+    VIEWS[view].draw(found, new, choice)
+with words:
     seen = before, after = stretch.glances(table, new)
     page.answer(*stretch.said(table, new, choice, seen))
     rebuilt = stretch.rebuilding(stretch.rebuilt(table), choice)
@@ -33,6 +35,8 @@ with answer:
             f"before {decimal(before.toeplitz_r2)}",
         ),
     )
+if not moved:  # nothing moves down while a page arrives
+    VIEWS[view].draw(found, new, choice)
 page.provenance(
     found,
     f"{METHODS[choice.method].label.lower()} to {new.table.n_positions:,} positions",

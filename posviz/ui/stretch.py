@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 KEPT = 48  # stretched tables: a slider goes back and forth
 SPECIAL = "special"
+_LAST = "_stretched_last"
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,13 @@ def stretched(table: PositionTable, choice: Choice) -> Extended:
 def glances(table: PositionTable, new: Extended) -> tuple[Glance, Glance]:
     """What is said at first sight of the table and of the new one: a look at all pairs of each."""
     return _old_glance(table.fingerprint, table), _glance(new.table.fingerprint, new.table)
+
+
+def just_moved(table: PositionTable, choice: Choice) -> bool:
+    """Whether the visitor changed what is done to this table since the page last ran."""
+    before = st.session_state.get(_LAST)
+    st.session_state[_LAST] = now = (table.fingerprint, choice)
+    return before is not None and before[0] == now[0] and before != now
 
 
 def rebuilt(table: PositionTable) -> dict[str, float]:

@@ -188,6 +188,27 @@ def test_the_film_runs_from_the_old_length_to_the_new_one() -> None:
     assert np.allclose(np.stack([behind.x, behind.y, behind.z], axis=1), frames[0], atol=1e-5)
 
 
+def test_a_move_is_told_from_an_arrival() -> None:
+    def script() -> None:
+        import streamlit as st
+
+        from posviz import sources
+        from posviz.ui import stretch
+
+        table = sources.load(st.text_input("ref", "demo:bert-mini"))
+        choice = stretch.Choice(int(st.number_input("size", value=80)), "linear", "anchored", "")
+        st.write(stretch.just_moved(table, choice))
+
+    def moved(app: AppTest) -> bool:
+        return app.markdown[-1].value == "`True`"
+
+    app = AppTest.from_function(script, default_timeout=60).run()
+    assert not moved(app)
+    assert moved(app.number_input[0].set_value(90).run())
+    assert not moved(app.run())
+    assert not moved(app.text_input[0].set_value("demo:gpt-mini").run())
+
+
 def test_without_a_film_the_curve_is_its_two_ends() -> None:
     table = sources.load("demo:bert-mini")
     choice = Choice(160, "cubic", "align-corners", "")
