@@ -156,7 +156,13 @@ def test_j02_words_are_named_by_line_and_column(refused):
     [
         ("1,2\n3,4,5\n", "line 2: 3 values, while the first line has 2"),
         ("1,2\n3,\n", "line 2"),
-        ("a,b\n1,2\n", "line 1, column 1: 'a' is no number"),
+        ("1,b\n1,2\n", "line 1, column 2: 'b' is no number"),
+        ("a,b\nc,d\n", "line 2, column 1: 'c' is no number"),
+        ("a,b\n1,2,3\n", "line 2: 3 values, while the first line has 2"),
+        ("a,b\n", "no lines with numbers"),
+        ("0,1;0,2\n0,3;0,4\n", "line 1, column 1: '0,1' is no number. Write decimals with a"),
+        ("1,,3\n4,5,6\n", "line 1, column 2: '' is no number. Every cell of a line needs"),
+        ("1,5_2\n3,4\n", "'5_2' is no number"),
         ("\n\n", "no lines with numbers"),
         ("1,2\n3," + "9" * 5000, "every value of a position table must be a finite"),
         ("1,nan\n3,4\n", "finite"),
@@ -164,6 +170,50 @@ def test_j02_words_are_named_by_line_and_column(refused):
 )
 def test_text_that_is_no_table_is_refused(refused, text, words):
     assert words in refused("t.csv", text.encode())
+
+
+FIRST, COLUMN = "The first line of t.csv", "The first column of t.csv only counts the lines."
+
+
+@pytest.mark.parametrize(
+    ("above", "beside", "quote", "said"),
+    [
+        ("", None, "", ()),
+        ("", None, '"', ()),
+        ("# made by a script\n# with np.savetxt\n", None, "", ()),
+        ("a,b,c,d\n", None, "", (f"{FIRST} names the columns ('a', 'b', 'c', …).",)),
+        ('"a","b","c","d"\n', None, "", (f"{FIRST} names the columns ('a', 'b', 'c', …).",)),
+        ("0,1,2,3\n", None, "", (f"{FIRST} only counts the columns.",)),
+        ("1,2,3,4\n", None, "", (f"{FIRST} only counts the columns.",)),
+        (",0,1,2,3\n", 0, "", (f"{FIRST} names the columns ('', '0', '1', …).", COLUMN)),
+        ("position,a,b,c,d\n", 1, "", (f"{FIRST} names the columns ('position', 'a',", COLUMN)),
+        ("", 0, "", (COLUMN,)),
+    ],
+)
+def test_headings_and_numbers_of_lines_are_left_out_and_said(rows, above, beside, quote, said):
+    array = rows(6, 4)
+    lines = [
+        ",".join(
+            [*([] if beside is None else [str(index + beside)]),
+             *(f"{quote}{float(value)!r}{quote}" for value in row)]
+        )
+        for index, row in enumerate(array)
+    ]  # fmt: skip
+    found = sources.open_upload({"t.csv": (above + "\n".join(lines)).encode()})
+    np.testing.assert_array_equal(found.table().weights, array)
+    assert len(found.warnings) == len(said)
+    for warning, words in zip(found.warnings, said, strict=True):
+        assert warning.startswith(words)
+        assert warning.endswith("was left out.")
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (4, 1), (2, 2)])
+def test_a_table_of_whole_numbers_keeps_its_first_line_and_column(shape):
+    array = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    text = "\n".join(",".join(map(str, map(int, row))) for row in array)
+    found = sources.open_upload({"t.csv": text.encode()})
+    np.testing.assert_array_equal(found.table().weights, array)
+    assert not any("counts" in warning for warning in found.warnings)
 
 
 def test_text_in_another_encoding_is_refused(refused):

@@ -23,6 +23,7 @@ _MOST_VALUES = 1 << 16  # of a line: no model is wider
 _MOST_LINES = 1 << 17
 _LONGEST_LINE = 4 << 20  # characters
 _SHOWN = 40  # characters of a word that an error repeats
+_MOST_WHOLE = 0.5  # share of rows; a table of whole numbers may begin with 0, 1, 2
 _BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 Split = Callable[[str], list[str]]
@@ -30,6 +31,8 @@ Split = Callable[[str], list[str]]
 
 def open_text(reader: Reader) -> TensorFile:
     """The table in a text file, in UTF-8 or what spreadsheets call Unicode text (UTF-16).
+
+    Comments and headings above the numbers are left out, as is a line or column that only counts.
 
     Raises
     ------
@@ -43,22 +46,79 @@ def open_text(reader: Reader) -> TensorFile:
         )
     split: Split | None = None
     rows: list[NDArray[np.float32]] = []
+    headings: list[str] = []
     for number, line in _lines(reader):
         if number > _MOST_LINES:
             raise SourceError(
                 f"{reader.name} has more than {_MOST_LINES:,} lines; no position table is as long. "
                 f"Every line holds the values of one position."
             )
-        if not line or line.isspace():
+        if not line or line.isspace() or (line.startswith("#") and not rows):
             continue
         if split is None:
             split = _splitter(line)
-        rows.append(_row(reader.name, number, line, split, len(rows[0]) if rows else None))
+            headings = _headings(split(line))
+            if headings:
+                continue
+        width = len(rows[0]) if rows else len(headings) or None
+        rows.append(_row(reader.name, number, line, split, width))
     if not rows:
         raise SourceError(f"{reader.name} holds no lines with numbers.")
-    table = np.stack(rows)
+    table, warnings = _without_labels(reader.name, np.stack(rows), headings)
     entry = Entry("table", table.shape, "F32", table.nbytes, reader.name)
-    return TensorFile("text", (entry,), lambda _: table, bare=True)
+    return TensorFile("text", (entry,), lambda _: table, warnings=warnings, bare=True)
+
+
+def _headings(cells: list[str]) -> list[str]:
+    """The cells of a line that names the columns: none of them is a number but for the names.
+
+    A spreadsheet leaves the first one empty above the numbers of its lines, and then the others
+    may count the columns.
+    """
+    if len(cells) > _MOST_VALUES:
+        return []
+    numbers = [_is_number(cell) for cell in cells]
+    if not any(numbers) and any(char.isalpha() for cell in cells for char in cell):
+        return cells
+    counts = all(cell.strip().isdecimal() for cell in cells[1:])
+    return cells if len(cells) > 1 and not cells[0].strip() and counts else []
+
+
+def _without_labels(
+    file: str, table: NDArray[np.float32], headings: list[str]
+) -> tuple[NDArray[np.float32], tuple[str, ...]]:
+    """The table without a line or column that only counts, and the sentences that say so."""
+    said = []
+    if headings:
+        named = ", ".join(map(excerpt, headings[:3])) + (", …" if len(headings) > 3 else "")
+        said.append(
+            f"The first line of {file} names the columns ({named}). It is no position and was "
+            f"left out."
+        )
+    elif len(table) > 1 and _counts(table[0]) and not _whole(table[1:]):
+        said.append(
+            f"The first line of {file} only counts the columns. It is no position and was left out."
+        )
+        table = table[1:]
+    if table.shape[1] > 1 and _counts(table[:, 0]) and not _whole(table[:, 1:]):
+        said.append(
+            f"The first column of {file} only counts the lines. It is no dimension and was left "
+            f"out."
+        )
+        table = np.ascontiguousarray(table[:, 1:])
+    return table, tuple(said)
+
+
+def _counts(values: NDArray[np.float32]) -> bool:
+    """Whether values are 0, 1, 2, … or 1, 2, 3, …, as spreadsheets number lines and columns."""
+    start = values[0] if len(values) > 2 else -1
+    return bool(start in (0, 1) and (values == np.arange(len(values)) + start).all())
+
+
+def _whole(values: NDArray[np.float32]) -> bool:
+    """Whether most rows hold whole numbers only, so that one that counts is one like the others."""
+    with np.errstate(invalid="ignore"):
+        return bool((values == np.round(values)).all(axis=1).mean() > _MOST_WHOLE)
 
 
 def _lines(reader: Reader) -> Iterator[tuple[int, str]]:
@@ -110,13 +170,17 @@ def _row(file: str, number: int, line: str, split: Split, width: int | None) -> 
 
 def _numbers(name: str, line: int, cells: list[str]) -> NDArray[np.float32]:
     try:
+        if "_" in "".join(cells):  # Python reads 5_2 as 52
+            raise ValueError
         with np.errstate(over="ignore", invalid="ignore"):
             return np.array(cells, dtype=np.float64).astype(np.float32)
     except ValueError as err:
         column = next(index for index, cell in enumerate(cells, 1) if not _is_number(cell))
         cell = cells[column - 1].strip()[:_SHOWN]
         hint = "Leave out headings and labels; every line holds the values of one position."
-        if re.fullmatch(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?", cell):
+        if not cell:
+            hint = "Every cell of a line needs a number."
+        elif re.fullmatch(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?", cell):
             hint = "Write decimals with a point."
         raise SourceError(
             f"{name}, line {line}, column {column}: {excerpt(cell)} is no number. {hint}"
@@ -125,14 +189,19 @@ def _numbers(name: str, line: int, cells: list[str]) -> NDArray[np.float32]:
 
 def _is_number(cell: str) -> bool:
     try:
-        np.array([cell], dtype=np.float64)
+        float(cell)
     except ValueError:
         return False
-    return True
+    return "_" not in cell
 
 
 def _splitter(line: str) -> Split:
     for mark in ("\t", ";", ","):
         if mark in line:
-            return lambda text: text.rstrip(mark).split(mark)
-    return lambda text: text.split()
+            return lambda text: _cells(text.rstrip(mark).split(mark))
+    return lambda text: _cells(text.split())
+
+
+def _cells(words: list[str]) -> list[str]:
+    """Cells without the quotes that some programs put around each."""
+    return [word[1:-1] if len(word) > 1 and word[0] == '"' == word[-1] else word for word in words]
