@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from posviz.errors import SourceError
-from posviz.sources.formats.tensors import excerpt
+from posviz.sources.formats.tensors import brief, excerpt
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Access:
         """
         if not self.local_paths:
             raise SourceError(
-                f"{text}: paths of this server cannot be opened here. Upload the file, or name "
+                f"{brief(text)}: paths of this server cannot be opened here. Upload the file, or name "
                 f"a Hub model as hub:OWNER/NAME."
             )
         root = self.local_root.resolve() if self.local_root is not None else None
@@ -61,7 +62,9 @@ class Access:
         except (OSError, ValueError, RuntimeError) as err:
             raise SourceError(f"{excerpt(text)} is not a path of this machine.") from err
         if not inside:
-            raise SourceError(f"{text} lies outside {root}, the folder that may be opened here.")
+            raise SourceError(
+                f"{brief(text)} lies outside {root}, the folder that may be opened here."
+            )
         if not there:
             raise FileNotFoundError(text)
         return path
@@ -79,6 +82,18 @@ class Access:
             return Path(named).expanduser()
         base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         return Path(base) / "posviz"
+
+
+def packed_access(access: Access) -> dict[str, Any]:
+    """An :class:`Access` as plain values, for the way to another process."""
+    paths = {name: value and str(value) for name, value in vars(access).items()}
+    return vars(access) | {name: paths[name] for name in ("local_root", "cache")}
+
+
+def access_of(values: dict[str, Any]) -> Access:
+    """The inverse of :func:`packed_access`."""
+    paths = {n: Path(values[n]) if values[n] else None for n in ("local_root", "cache")}
+    return Access(**{**values, **paths})
 
 
 def safe_join(folder: Path, name: str) -> Path:

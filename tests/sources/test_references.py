@@ -168,6 +168,14 @@ def test_hub_references_ask_for_huggingface_hub_alone(tmp_path):
 
 @pytest.mark.parametrize("ref", ["x" * 3000, "a/" * 2000, "one " * 900])
 def test_an_endless_reference_is_not_repeated_whole(ref):
-    with pytest.raises(SourceError) as refused:
-        posviz.load(ref)
-    assert len(str(refused.value)) < 300
+    for access in (sources.Access(), sources.Access(local_paths=False)):
+        with pytest.raises(SourceError) as refused:
+            sources.load(ref, access=access)
+        assert len(str(refused.value)) < 300
+
+
+def test_control_characters_of_a_reference_are_spelled_out(tmp_path):
+    for rights in ({}, {"local_paths": False}, {"local_root": tmp_path}):
+        with pytest.raises(SourceError) as refused:
+            sources.load("../a\x1b[31m", access=sources.Access(**rights))
+        assert str(refused.value).isprintable()
