@@ -13,7 +13,7 @@ from posviz.model.opening import open_weights
 from posviz.model.tokens import MOST_TEXT, Reading, Tokenizer, open_tokenizer
 from posviz.ui.access import visitor_access
 from posviz.ui.format import literal
-from posviz.ui.opened import REFRESH_SECONDS
+from posviz.ui.kept import SECONDS
 from posviz.ui.picker import DEMOS, TABLE
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _open(ref: str) -> None:
     st.session_state[TABLE] = ref
 
 
-@st.cache_resource(max_entries=MODELS, ttl=REFRESH_SECONDS, show_spinner="Opening the model …")
+@st.cache_resource(max_entries=MODELS, ttl=SECONDS, show_spinner="Opening the model …")
 def _model(
     ref: str, parameter: str | None, fingerprint: str, token: str | bool, _access: Access
 ) -> tuple[Weights, Tokenizer]:

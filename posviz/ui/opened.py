@@ -7,6 +7,7 @@ nothing: its sentence is shown and the table that was open stays open.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path, PurePath
@@ -17,7 +18,7 @@ import streamlit as st
 from posviz import sources
 from posviz.errors import PosvizError, SourceError
 from posviz.runfolder import SNAPSHOTS, runs_folder
-from posviz.ui import uploads
+from posviz.ui import kept, uploads
 from posviz.ui.access import visitor_access
 from posviz.ui.facts import Facts, Read, read
 
@@ -29,20 +30,36 @@ if TYPE_CHECKING:
     from posviz.table import PositionTable
 
 DEFAULT = "demo:gpt-mini"
-REFRESH_SECONDS = 3600  # a Hub branch may move
 _STAMPED = 2_000  # files of a folder whose changes are noticed
 
 _OPEN, _ASKED, _REFUSED = "_open", "_asked", "_refused"
-_REFUSED_BESIDE = "_refused_beside"
+_BESIDE, _REFUSED_BESIDE = "_beside", "_refused_beside"
 
 
 @dataclass(frozen=True)
 class Opened:
-    """A table with what its checkpoint said about it."""
+    """A table with what its checkpoint said about it.
+
+    Parameters
+    ----------
+    ref : str
+    read : Read
+        With a table; held as it was read, so that every visitor who has it open shares it.
+    """
 
     ref: str
-    table: PositionTable
-    facts: Facts
+    read: Read
+
+    @property
+    def table(self) -> PositionTable:
+        """The table itself."""
+        assert self.read.table is not None, "only what holds a table is open"
+        return self.read.table
+
+    @property
+    def facts(self) -> Facts:
+        """What its checkpoint said."""
+        return self.read.facts
 
 
 @dataclass(frozen=True)
@@ -101,7 +118,7 @@ def choose(ref: str | None, parameter: str | None = None) -> Opened:
     try:
         found = _read(*asked)
         if found.table is not None:
-            session[_OPEN] = Opened(found.facts.ref, found.table, found.facts)
+            session[_OPEN] = Opened(found.facts.ref, found)
             return current()
         sentence, facts = found.sentence, found.facts
     except PosvizError as error:
@@ -109,7 +126,7 @@ def choose(ref: str | None, parameter: str | None = None) -> Opened:
     if _OPEN not in session:
         demo = _read(DEFAULT, None)
         assert demo.table is not None, "the shipped demo holds a table"
-        session[_OPEN] = Opened(DEFAULT, demo.table, demo.facts)
+        session[_OPEN] = Opened(DEFAULT, demo)
     said = f"{_about(asked[0], sentence)} Still showing {current().ref}."
     session[_REFUSED] = Refused(asked, said, facts)
     return current()
@@ -127,7 +144,8 @@ def beside(ref: str, parameter: str | None = None, *, instead: str) -> tuple[Ope
         try:
             found = _read(*asked)
             if found.table is not None:
-                return Opened(ref, found.table, found.facts), None
+                session[_BESIDE] = Opened(ref, found)
+                return session[_BESIDE], None
             sentence = found.sentence
         except PosvizError as error:
             sentence = str(error)
@@ -135,7 +153,7 @@ def beside(ref: str, parameter: str | None = None, *, instead: str) -> tuple[Ope
         before = session[_REFUSED_BESIDE] = Refused(asked, said)
     found = _read(instead, None)
     assert found.table is not None, "a generated table always opens"
-    return Opened(instead, found.table, found.facts), before.sentence
+    return Opened(instead, found), before.sentence
 
 
 def take_upload(files: Mapping[str, IO[bytes]]) -> str | None:
@@ -162,19 +180,17 @@ def _read(ref: str, parameter: str | None) -> Read:
         return uploads.opened(ref, parameter)
     access = visitor_access()
     try:
-        return _read_shared(ref, parameter, _stamp(ref, access), access.token, access)
+        rights = hashlib.sha256(str(access.token).encode()).hexdigest()  # no token is kept
+        key = (ref, parameter, _stamp(ref, access), rights)
+        return kept.TABLES.get(key, lambda: _read_file(ref, parameter, access))
     except MemoryError as err:
         raise SourceError(
             f"{ref} does not fit into the memory of this server. Open a smaller table."
         ) from err
 
 
-@st.cache_resource(max_entries=24, ttl=REFRESH_SECONDS, show_spinner=False)
-def _read_shared(
-    ref: str, parameter: str | None, stamp: str, token: str | bool, _access: Access
-) -> Read:
-    """Read once for all visitors with the same rights; ``stamp`` changes with the file."""
-    with sources.open(ref, access=_access) as checkpoint:
+def _read_file(ref: str, parameter: str | None, access: Access) -> Read:
+    with sources.open(ref, access=access) as checkpoint:
         return read(checkpoint, parameter)
 
 
