@@ -253,10 +253,7 @@ class Checkpoint:
         """The candidate that `table` opens; raises as `table` does."""
         if parameter is None:
             if not self.tables:
-                raise NoTableError(
-                    f"{self.name}: {self.message or 'no position table was found.'}",
-                    scheme=self.scheme,
-                )
+                raise NoTableError(self.without_table(), scheme=self.scheme)
             return self.tables[0]
         for candidate in self.tables:
             if candidate.parameter == parameter:
@@ -270,6 +267,11 @@ class Checkpoint:
         raise SourceError(
             f"{self.name} holds no tensor named {brief(parameter)}. {self._choices()}"
         )
+
+    def without_table(self) -> str:
+        """The sentence for who asks for a table where there is none; it names the checkpoint."""
+        said = self.message or "no position table was found."
+        return said if said.startswith(self.name) else f"{self.name}: {said}"
 
     def _choices(self) -> str:
         if self.tables:

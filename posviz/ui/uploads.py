@@ -131,6 +131,5 @@ def _taken(checkpoint: Checkpoint) -> Upload:
             break
         with suppress(PosvizError):  # a further tensor that is no table is not missed
             tables[name] = checkpoint.table(name)
-    message = said.message or "no position table was found."
-    sentence = "" if said.tables else f"{checkpoint.name}: {message}"
+    sentence = "" if said.tables else checkpoint.without_table()
     return Upload(facts(checkpoint), tables, sentence)

@@ -168,14 +168,16 @@ def test_two_models_at_once_say_which_is_open() -> None:
         ("model.safetensors", b"version https://git-lfs.github.com/spec/v1\nsize 5\n", "Git LFS"),
         ("t.csv", b"1,2\n3,word\n", "line 2, column 2"),
         ("t.csv", b"1,2\n3,1e300\n", "larger than float32 holds"),
-        ("lora.safetensors", save({"h.0.lora_A.weight": ROWS}), "holds an adapter"),
+        ("lora.safetensors", save({"h.0.lora_A.weight": ROWS}), "lora.safetensors holds only"),
     ],
 )
 def test_uploads_that_are_no_checkpoints_are_explained(
     name: str, content: bytes, words: str
 ) -> None:
     app = upload(run(), (name, content))
-    assert words in app.error[0].value.replace("\\", "")
+    sentence = app.error[0].value.replace("\\", "")
+    assert words in sentence
+    assert not sentence.startswith(f"{name.partition('.')[0]}: {name}"), "its name once"
     assert said(app)
 
 
