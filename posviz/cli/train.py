@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posviz.cli.command import Command, LazyKeys
+from posviz.cli.command import Command, LazyKeys, access
 from posviz.cli.output import Answer, columns, complain, number
 from posviz.errors import SettingError
 
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from posviz.training.config import TrainConfig
     from posviz.training.engine import Progress
     from posviz.training.finetune import FineTuneConfig
+    from posviz.training.pretrained import PretrainedConfig
 
 _SETTINGS: dict[str, tuple[type, str, str]] = {  # option: type, placeholder, help
     "steps": (int, "N", "optimiser steps in all (default: those of the task's own run)"),
@@ -35,13 +39,20 @@ _SETTINGS: dict[str, tuple[type, str, str]] = {  # option: type, placeholder, he
 }
 
 
-_FINE_TUNING = ("steps", "seed", "learning_rate", "weight_decay", "mask")  # what may be chosen
+_FINE_TUNING = ("steps", "seed", "learning_rate", "weight_decay", "mask", "text")  # may be chosen
+_LAST_SNAPSHOT = 1.5  # seconds that a stop waits for the step under way
 
 
 def _methods() -> Collection[str]:
     from posviz.interpolation import METHODS
 
     return METHODS
+
+
+def _grids() -> Collection[str]:
+    from posviz.interpolation import GRIDS
+
+    return GRIDS
 
 
 def _moving() -> Collection[str]:
@@ -81,7 +92,8 @@ def _configure(options: argparse.ArgumentParser) -> None:
         "--from",
         dest="source",
         metavar="REF",
-        help="fine-tune the table of a trained model, demo:NAME or run:NAME, at another length",
+        help="fine-tune the table of a model at another length: demo:NAME, run:NAME, or the "
+        "folder of a causal or masked model that transformers opens",
     )
     options.add_argument("--length", metavar="N", type=int, help="with --from: positions")
     options.add_argument(
@@ -89,6 +101,16 @@ def _configure(options: argparse.ArgumentParser) -> None:
         metavar="M",
         choices=LazyKeys(_methods),
         help="with --from: how new rows are made before they learn: %(choices)s (default linear)",
+    )
+    options.add_argument(
+        "--grid",
+        metavar="G",
+        choices=LazyKeys(_grids),
+        help="with --from: where new positions lie among the old: %(choices)s "
+        "(default align-corners)",
+    )
+    options.add_argument(
+        "--keep", metavar="ROWS", help="with --from: positions kept as they are: 0, special"
     )
     options.add_argument(
         "--only",
@@ -112,24 +134,30 @@ def _configure(options: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> Answer:
     import torch
 
+    from posviz.model.tuner import trainer_of
     from posviz.training.engine import configure, summary, train
+    from posviz.training.pretrained import PretrainedConfig
     from posviz.training.shelf import discard_empty, new_run_folder
 
     if options.resume and options.out is None:
         raise SettingError("--resume goes on with the run in a folder; name it with -o DIR.")
-    torch.set_num_threads(1)  # the same bits on every machine; a small model gains nothing by more
     names = ["task", "table", *(name.replace("-", "_") for name in _SETTINGS)]
     given = {name: getattr(options, name) for name in names}
     if options.source is not None:
-        config: TrainConfig = _fine_tuning(options, given)
-    elif options.length is not None or options.method or options.moving:
-        raise SettingError("--length, --method and --only belong to --from REF; give that too.")
+        config: TrainConfig | PretrainedConfig = _fine_tuning(options, given)
+    elif any((options.length, options.method, options.moving, options.grid, options.keep)):
+        raise SettingError(
+            "--length, --method, --grid, --keep and --only belong to --from REF; give that too."
+        )
     else:
         config = configure(options.out or "", resume=options.resume, **given)
+    if not isinstance(config, PretrainedConfig):
+        torch.set_num_threads(1)  # the same bits everywhere; a small model gains nothing by more
     out = options.out or new_run_folder(_stem(config))
+    make = partial(trainer_of, access=access())
     try:
-        with _stoppable() as stop:
-            for now in train(config, out, resume=options.resume, stop=stop):
+        with _stoppable(out) as stop:
+            for now in train(config, out, resume=options.resume, stop=stop, make=make):
                 if now.metrics is not None and not options.json:
                     complain(_line(now))
     finally:
@@ -141,45 +169,73 @@ def _run(options: argparse.Namespace) -> Answer:
     return Answer(told, _text(told))
 
 
-def _fine_tuning(options: argparse.Namespace, given: dict[str, Any]) -> FineTuneConfig:
+def _fine_tuning(
+    options: argparse.Namespace, given: dict[str, Any]
+) -> FineTuneConfig | PretrainedConfig:
     """The run that ``--from`` asks for."""
-    from posviz.training.finetune import fine_tune_config
+    from posviz.model.tuner import tuning_config
+    from posviz.training.finetune import FineTuneConfig
 
-    fixed = [name for name, value in given.items() if value is not None]
-    fixed = [f"--{name.replace('_', '-')}" for name in fixed if name not in _FINE_TUNING]
+    chosen = {name: given[name] for name in _FINE_TUNING}
+    fixed = [name for name, value in given.items() if value is not None and name not in chosen]
     if fixed or options.resume:
-        raise SettingError(
-            f"--from goes on with a trained model, whose task and sizes stay; leave out "
-            f"{', '.join(fixed) or '--resume'}."
-        )
+        raise _left_out([*fixed, *(["resume"] if options.resume else [])])
     if options.length is None:
         raise SettingError("--from needs --length N, the positions of the new table.")
-    chosen = {name: given[name] for name in _FINE_TUNING}
-    return fine_tune_config(
-        options.source, options.length, method=options.method, moving=options.moving, **chosen
+    config = tuning_config(
+        options.source, options.length, access=access(), method=options.method, grid=options.grid,
+        keep=options.keep, moving=options.moving, **chosen,
+    )  # fmt: skip
+    if isinstance(config, FineTuneConfig) and given["text"] is not None:
+        raise _left_out(["text"])
+    return config
+
+
+def _left_out(names: list[str]) -> SettingError:
+    options = ", ".join(f"--{name.replace('_', '-')}" for name in names)
+    return SettingError(
+        f"--from goes on with a trained model, whose task and sizes stay; leave out {options}."
     )
 
 
-def _stem(config: TrainConfig) -> str:
+def _stem(config: TrainConfig | PretrainedConfig) -> str:
     from posviz.training.finetune import FineTuneConfig, run_name
+    from posviz.training.pretrained import PretrainedConfig
 
-    return run_name(config) if isinstance(config, FineTuneConfig) else config.task
+    if isinstance(config, FineTuneConfig | PretrainedConfig):
+        return run_name(config.source, config.n_positions)
+    return config.task
 
 
 @contextmanager
-def _stoppable() -> Iterator[Callable[[], bool]]:
-    """Whether Ctrl-C was pressed: the step it falls in is finished and kept. A second one ends."""
-    asked = False
+def _stoppable(out: Path) -> Iterator[Callable[[], bool]]:
+    """Whether Ctrl-C was pressed: the step it falls in is kept, unless it takes too long.
+
+    A step of a large model is one call into torch that nothing interrupts, so the process ends
+    without it; the folder of the run is whole at every moment.
+    """
+    asked: list[threading.Timer] = []
+
+    def end() -> None:
+        from posviz.training.shelf import discard_empty
+
+        discard_empty(out)
+        if out.exists():
+            complain(f"what was kept before this step is in {out}; --resume goes on from there.")
+        os._exit(130)
 
     def ask(*_: object) -> None:
-        nonlocal asked
-        asked = True
+        asked.append(threading.Timer(_LAST_SNAPSHOT, end))
+        asked[-1].daemon = True
+        asked[-1].start()
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
     before = signal.signal(signal.SIGINT, ask)
     try:
-        yield lambda: asked
+        yield lambda: bool(asked)
     finally:
+        for timer in asked:
+            timer.cancel()
         signal.signal(signal.SIGINT, before)
 
 

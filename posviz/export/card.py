@@ -125,7 +125,11 @@ def card(
     method = METHODS[extended.method]
     revision = f" at {checkpoint.revision}" if checkpoint.revision else ""
     kept = f" Positions {_listed(extended.kept)} were put back unchanged." if extended.kept else ""
-    if table.n_positions == old.n_positions:
+    same = bundle.tuned is not None and table.n_positions == bundle.tuned.n_positions
+    how = "" if same else f" {method.explanation}"
+    if bundle.tuned is not None:
+        new_rows = "The table was trained for a while at its new length; every other weight stayed."
+    elif table.n_positions == old.n_positions:
         new_rows = "The table is as it was."
     elif method.family == "append" and table.n_positions > old.n_positions:
         new_rows = (
@@ -143,7 +147,7 @@ def card(
         "",
         f"posviz {posviz.__version__} gave `{table.provenance.parameter}` of `{ref}`"
         f"{revision} {table.n_positions:,} positions in place of {old.n_positions:,}: "
-        f"{table.provenance.note}. {method.explanation}{kept}",
+        f"{table.provenance.note}.{how}{kept}",
         "",
         new_rows,
         "",

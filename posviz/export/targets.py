@@ -71,7 +71,7 @@ def governed(bundle: Bundle, recipe: Recipe, config: JSON, parameter: str | None
     chosen = checkpoint.candidate(parameter)
     suspect = _examined(bundle, chosen, config)
     table = checkpoint.table(chosen.parameter)
-    extended = recipe.apply(table)
+    extended = recipe.apply(bundle.table(chosen.parameter))
     lengths = Lengths(table.n_positions, extended.table.n_positions, table.row_offset)
     _check_alone(bundle, suspect.parts[0].name, lengths)
     key = _key(bundle, suspect, chosen, config)

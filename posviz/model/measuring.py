@@ -116,7 +116,7 @@ def measure(model: Model, order: Order) -> Iterator[Begun | Measured]:
     SettingError
         A method cannot make that length.
     """
-    if model.table.fingerprint != order.fingerprint:
+    if (model.lent or model.table).fingerprint != order.fingerprint:
         raise ModelError(
             f"{model.name} looks positions up in {model.table.provenance.parameter}, which is not "
             f"the table on show. Open that one."

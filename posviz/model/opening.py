@@ -13,6 +13,7 @@ from posviz.model.weights import Weights
 from posviz.sources import configs
 from posviz.sources.local import open_folder
 from posviz.sources.opening import Origin
+from posviz.sources.runs import in_the_layout_of, lender_of
 
 if TYPE_CHECKING:
     from posviz.sources import Access, Checkpoint
@@ -37,6 +38,8 @@ def open_weights(
     """
     checkpoint = _checkpoint(ref, access)
     table = checkpoint.table(parameter)
+    if lender_of(ref):  # the run's rows, in the model that they were made for
+        table = in_the_layout_of(table, sources.load(ref, access=access))
     named = table.provenance.parameter or ""
     chain = configs.chain(checkpoint.config, named)
     names = {entry.name for entry in checkpoint.entries}

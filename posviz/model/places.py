@@ -11,6 +11,7 @@ from posviz.runfolder import MODEL, SNAPSHOTS, VOCABULARY, runs_folder, snapshot
 from posviz.sources import PRESETS, Access
 from posviz.sources.access import safe_join
 from posviz.sources.demos import DEMOS, names
+from posviz.sources.runs import lender_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,7 +32,7 @@ def folder_of(ref: str, access: Access | None = None) -> Path:
     if prefix == "demo" and name in names():
         return DEMOS / name
     if prefix == "run":
-        return _run(name)
+        return _run(name, access)
     if prefix in ("sinusoidal", "random"):
         raise ModelError(f"{ref} is a table by itself, without a model to read with. {_INSTEAD}")
     if prefix == "upload":
@@ -101,7 +102,9 @@ def _cached(ref: str, access: Access) -> Path:
     return found
 
 
-def _run(name: str) -> Path:
+def _run(name: str, access: Access) -> Path:
+    if lender := lender_of(f"run:{name}"):
+        return folder_of(lender, access)
     name, at, step = name.partition("@")
     home = runs_folder()
     folder = home / name

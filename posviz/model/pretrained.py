@@ -37,9 +37,9 @@ _HEADS: dict[str, Objective] = {  # ends of class names that transformers writes
 
 
 def open_pretrained(
-    ref: str, folder: Path, config: Mapping[str, Any], access: Access | None
+    ref: str, folder: Path, config: Mapping[str, Any], access: Access | None, *, lean: bool = False
 ) -> Model:
-    """A model folder in transformers' layout, with eager attention, in float32.
+    """A model folder in transformers' layout, in float32; with eager attention unless lean.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def open_pretrained(
     from posviz.sources import load
 
     table = load(ref, access=access)
-    network, objective = _loaded(folder, config)
+    network, objective = _loaded(folder, config, None if lean else "eager")
     network.float().eval().requires_grad_(False)
     positions = _holder(network, table, folder.name)
     has_segments = objective != "causal" and _segments(network)
@@ -106,7 +106,9 @@ def open_tokenizer(folder: Path, name: str) -> Any:
             ) from err
 
 
-def _loaded(folder: Path, config: Mapping[str, Any]) -> tuple[Any, Objective]:
+def _loaded(
+    folder: Path, config: Mapping[str, Any], attention: str | None
+) -> tuple[Any, Objective]:
     with _quiet():
         from transformers import AutoModel, AutoModelForCausalLM, AutoModelForMaskedLM
         from transformers.models.auto.modeling_auto import (
@@ -123,9 +125,9 @@ def _loaded(folder: Path, config: Mapping[str, Any]) -> tuple[Any, Objective]:
         if objective is None:
             # A bare GPT-2 is whole: its output reuses the token table. A bare BERT has no output.
             objective = "causal" if family in CAUSAL and family not in MASKED else "encoder"
-        network, missing = _from_pretrained(makers.get(objective, AutoModel), folder)
+        network, missing = _from_pretrained(makers.get(objective, AutoModel), folder, attention)
         if missing and objective != "encoder":
-            network, missing = _from_pretrained(AutoModel, folder)
+            network, missing = _from_pretrained(AutoModel, folder, attention)
             objective = "encoder"
         # A pooler is not on the way from the tokens to their vectors.
         missing = [name for name in missing if "pooler" not in name]
@@ -138,7 +140,7 @@ def _loaded(folder: Path, config: Mapping[str, Any]) -> tuple[Any, Objective]:
     return network, objective
 
 
-def _from_pretrained(maker: Any, folder: Path) -> tuple[Any, list[str]]:
+def _from_pretrained(maker: Any, folder: Path, attention: str | None) -> tuple[Any, list[str]]:
     """A network, and the names of its weights that the folder does not hold."""
     try:
         network, report = maker.from_pretrained(
@@ -146,7 +148,7 @@ def _from_pretrained(maker: Any, folder: Path) -> tuple[Any, list[str]]:
             local_files_only=True,
             trust_remote_code=False,
             weights_only=True,
-            attn_implementation="eager",
+            attn_implementation=attention,
             dtype=torch.float32,
             output_loading_info=True,
         )

@@ -21,6 +21,7 @@ from torch.nn.functional import cross_entropy
 from posviz.errors import ModelError, TrainingError
 from posviz.model.places import folder_of, is_ours, read_json
 from posviz.runfolder import MODEL, VOCABULARY
+from posviz.sources.runs import in_the_layout_of, lender_of
 from posviz.training.config import TrainConfig
 from posviz.training.tasks import IGNORED
 from posviz.training.vocabulary import Vocabulary
@@ -66,6 +67,9 @@ class Model:
         How it was trained, for models of this project.
     vocabulary : Vocabulary or None
         Its symbols, for models of this project.
+    lent : PositionTable or None
+        The table as ``ref`` opens it, for a run that trained the table of this model; ``table``
+        has the model's offset rows before it.
     """
 
     ref: str
@@ -80,6 +84,7 @@ class Model:
     refit: Callable[[int], None]
     training: TrainConfig | None = None
     vocabulary: Vocabulary | None = None
+    lent: PositionTable | None = None
     _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     def losses(
@@ -159,16 +164,17 @@ class Model:
             if rows is None:
                 yield self.network
                 return
-            offset = torch.from_numpy(np.array(self.table.raw[: self.table.row_offset]))
-            new = torch.cat([offset, torch.from_numpy(np.array(rows, dtype=np.float32))])
+            offset = self.table.raw[: self.table.row_offset]
+            new = torch.from_numpy(np.concatenate([offset, np.asarray(rows, np.float32)]))
             own = cast("nn.Parameter", self.positions.weight)
             try:
-                self._put(nn.Parameter(new, requires_grad=False))
+                self.put(nn.Parameter(new, requires_grad=False))
                 yield self.network
             finally:
-                self._put(own)
+                self.put(own)
 
-    def _put(self, weight: nn.Parameter) -> None:
+    def put(self, weight: nn.Parameter) -> None:
+        """Look positions up in other stored rows from now on, offset rows included."""
         self.positions.weight = weight
         self.positions.num_embeddings = len(weight)
         self.refit(len(weight))
@@ -216,7 +222,9 @@ def wall(model: Model, sequences: Sequences) -> str:
     return ""
 
 
-def open_model(ref: str, *, access: Access | None = None, folder: Path | None = None) -> Model:
+def open_model(
+    ref: str, *, access: Access | None = None, folder: Path | None = None, lean: bool = False
+) -> Model:
     """The model that a reference names.
 
     Parameters
@@ -228,6 +236,8 @@ def open_model(ref: str, *, access: Access | None = None, folder: Path | None = 
         What may be opened; None for the defaults.
     folder : Path or None
         Where its files lie, for a Hub model that has just been downloaded.
+    lean : bool
+        Attend in the way that needs the least memory, at the price of the last digit.
 
     Raises
     ------
@@ -236,13 +246,30 @@ def open_model(ref: str, *, access: Access | None = None, folder: Path | None = 
     SourceError
         It cannot be opened at all.
     """
+    if lender := lender_of(ref):
+        return _lent(ref, open_model(lender, access=access, lean=lean), access)
     folder = folder or folder_of(ref, access)
     config = read_json(folder / "config.json")
     if is_ours(folder, config):
         return _ours(ref, folder, config, access)
     from posviz.model.pretrained import open_pretrained
 
-    return open_pretrained(ref, folder, config, access)
+    return open_pretrained(ref, folder, config, access, lean=lean)
+
+
+def _lent(ref: str, model: Model, access: Access | None) -> Model:
+    """The model of a run that keeps its table alone, with that table in its place."""
+    from posviz.sources import load
+
+    rows = load(ref, access=access)
+    if rows.d_model != model.table.d_model:
+        raise ModelError(
+            f"{ref} trained the table of {model.name} when its rows had {rows.d_model} numbers; "
+            f"now they have {model.table.d_model}. Put the model back that was trained."
+        )
+    table = in_the_layout_of(model.table, rows)
+    model.put(nn.Parameter(torch.from_numpy(table.raw.copy()), requires_grad=False))
+    return replace(model, ref=ref, name=rows.name, table=table, lent=rows)
 
 
 def _ours(ref: str, folder: Path, config: Mapping[str, Any], access: Access | None) -> Model:

@@ -21,7 +21,7 @@ from posviz.training.vocabulary import MASK, UNKNOWN
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from posviz.model.runner import Model
+    from posviz.model.runner import Model, Objective
     from posviz.training.config import TrainConfig
 
 HIDDEN = 0.15  # share of the tokens that a masked model of somebody else's has to guess, as BERT's
@@ -141,41 +141,106 @@ def _task_said(training: TrainConfig, own_text: str | None) -> str:
 
 
 def _of_a_text(model: Model, text: str | None, length: int, count: int, seed: int) -> Sequences:
+    return tokenized(model, text).draw(length, count, np.random.default_rng(seed))
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """A text in a model's own numbers, from which sequences are cut.
+
+    Parameters
+    ----------
+    objective : {"causal", "masked", "encoder"}
+    symbols : _Symbols
+        Round every sequence.
+    numbers : int64 array of shape (n_tokens,)
+    said : str
+        Which text.
+    """
+
+    objective: Objective
+    symbols: _Symbols
+    numbers: NDArray[np.int64]
+    said: str
+
+    def window(self, length: int) -> int:
+        """Tokens of the text in a sequence of so many positions, and one to guess after it."""
+        outside = len(self.symbols.before) + len(self.symbols.after)
+        return length - outside + (self.objective == "causal")
+
+    def draw(
+        self, length: int, count: int, rng: np.random.Generator, *, hidden: float = HIDDEN
+    ) -> Sequences:
+        """Windows at random places.
+
+        Parameters
+        ----------
+        length, count : int
+            Positions a sequence fills, and how many.
+        rng : numpy Generator
+        hidden : float
+            Share of the tokens that a masked model has to guess, at least one of each sequence.
+
+        Raises
+        ------
+        ModelError
+            The text is too short.
+        """
+        numbers, symbols, inside, said = self.numbers, self.symbols, self.window(length), self.said
+        if inside < 1 or len(numbers) < inside:
+            raise too_short(len(numbers), length, max(inside, 1))
+        starts = rng.integers(0, len(numbers) - inside + 1, count)
+        windows = numbers[starts[:, None] + np.arange(inside)]  # (count, inside)
+        if self.objective == "causal":
+            tokens, targets = windows[:, :-1], windows[:, 1:]
+            return Sequences(tokens, np.zeros_like(tokens), np.ascontiguousarray(targets), said)
+        frame = [
+            np.tile(np.array(part, dtype=np.int64), (count, 1))
+            for part in (symbols.before, symbols.after)
+        ]
+        tokens = np.concatenate([frame[0], windows, frame[1]], axis=1)
+        targets = np.full_like(tokens, IGNORED)
+        if self.objective == "masked":
+            draws = rng.random(windows.shape)
+            chosen = draws <= np.maximum(draws.min(axis=1, keepdims=True), hidden)
+            within = slice(len(symbols.before), len(symbols.before) + inside)
+            targets[:, within][chosen] = windows[chosen]
+            tokens[:, within][chosen] = symbols.mask
+            said = f"{said}, {hidden:.0%} of the tokens hidden".replace("%", " %")
+        ends = len(symbols.before), len(symbols.after)
+        return Sequences(tokens, np.zeros_like(tokens), targets, said, *ends)
+
+
+def too_short(tokens: int, length: int, needed: int) -> ModelError:
+    """What is said of a text that does not fill its sequences."""
+    return ModelError(
+        f"The text gives {tokens:,} tokens; sequences of {length:,} positions need at least "
+        f"{needed:,}. Give a longer text or a shorter length."
+    )
+
+
+def tokenized(model: Model, text: str | None = None) -> Tokens:
+    """A text in a model's own numbers.
+
+    Parameters
+    ----------
+    model : Model
+    text : str or None
+        None for the help topics of Python.
+
+    Raises
+    ------
+    ModelError
+        The model has no tokenizer, or a masked one no mask.
+    """
     said = "a text of your own" if text is not None else "the help topics of Python"
-    text = library_text() if text is None else text
-    rng = np.random.default_rng(seed)
+    text = (library_text() if text is None else text)[:_MOST_TEXT]
     if model.vocabulary is not None:
         symbols = _Symbols(mask=model.vocabulary.numbers.get(MASK))  # trained on bare windows
-        numbers = np.array(model.vocabulary.encode(text[:_MOST_TEXT]), dtype=np.int64)
+        numbers = np.array(model.vocabulary.encode(text), dtype=np.int64)
     else:
-        symbols, numbers = _tokenized(model, text[:_MOST_TEXT])
-    outside = len(symbols.before) + len(symbols.after)
-    inside = length - outside + (model.objective == "causal")
-    if inside < 1 or len(numbers) < inside:
-        raise ModelError(
-            f"The text gives {len(numbers):,} tokens; sequences of {length:,} positions need at "
-            f"least {max(inside, 1):,}. Give a longer text or a shorter length."
-        )
-    starts = rng.integers(0, len(numbers) - inside + 1, count)
-    windows = numbers[starts[:, None] + np.arange(inside)]  # (count, inside)
-    if model.objective == "causal":
-        tokens, targets = windows[:, :-1], windows[:, 1:]
-        return Sequences(tokens, np.zeros_like(tokens), np.ascontiguousarray(targets), said)
-    frame = [
-        np.tile(np.array(part, dtype=np.int64), (count, 1))
-        for part in (symbols.before, symbols.after)
-    ]
-    tokens = np.concatenate([frame[0], windows, frame[1]], axis=1)
-    targets = np.full_like(tokens, IGNORED)
-    if model.objective == "masked":
-        draws = rng.random(windows.shape)
-        hidden = draws <= np.maximum(draws.min(axis=1, keepdims=True), HIDDEN)
-        within = slice(len(symbols.before), len(symbols.before) + inside)
-        targets[:, within][hidden] = windows[hidden]
-        tokens[:, within][hidden] = symbols.mask
-        said = f"{said}, {HIDDEN:.0%} of the tokens hidden".replace("%", " %")
-    ends = len(symbols.before), len(symbols.after)
-    return Sequences(tokens, np.zeros_like(tokens), targets, said, *ends)
+        symbols, numbers = _tokenized(model, text)
+    return Tokens(model.objective, symbols, numbers, said)
 
 
 @dataclass(frozen=True)

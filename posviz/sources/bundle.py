@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -24,6 +24,7 @@ from posviz.sources.readers import Traffic
 if TYPE_CHECKING:
     from posviz.sources.checkpoint import Checkpoint
     from posviz.sources.formats.tensors import TensorFile
+    from posviz.table import PositionTable
 
 WRITTEN = ("safetensors", "pytorch-zip", "pytorch-legacy")
 """Formats whose tensors can be written as safetensors, byte for byte."""
@@ -53,6 +54,8 @@ class Bundle:
         The weight files by name.
     root : Path or None
         The folder on this machine that the files lie in.
+    tuned : PositionTable or None
+        Rows that a run made of the table, which take its place.
     """
 
     checkpoint: Checkpoint
@@ -60,6 +63,22 @@ class Bundle:
     weights: Weights
     opened: Mapping[str, TensorFile]
     root: Path | None = None
+    tuned: PositionTable | None = None
+
+    def table(self, parameter: str) -> PositionTable:
+        """A table of the checkpoint, or what a run made of it."""
+        from posviz.sources.runs import in_the_layout_of
+
+        stored = self.checkpoint.table(parameter)
+        first = self.checkpoint.tables[0].parameter if self.checkpoint.tables else None
+        if self.tuned is None or parameter != first:
+            return stored
+        if self.tuned.d_model != stored.d_model:
+            raise SourceError(
+                f"{self.tuned.name} has rows of {self.tuned.d_model} numbers, and the model that "
+                f"it was made for now has rows of {stored.d_model}. Put the right one back."
+            )
+        return in_the_layout_of(stored, self.tuned)
 
     @property
     def size(self) -> int:
@@ -100,7 +119,7 @@ def open_bundle(
         demos.open_demo(ref, access)  # refuses unknown names
         return _folder(demos.DEMOS / rest, Origin(ref, "demo", rest))
     if prefix == "run" and colon:
-        return _run(ref, access)
+        return _run(ref, access, told)
     if (prefix == "hub" and colon) or ref in _presets():
         from posviz.sources.snapshot import download
 
@@ -136,9 +155,14 @@ def _presets() -> Mapping[str, object]:
     return PRESETS
 
 
-def _run(ref: str, access: Access) -> Bundle:
-    from posviz.sources.runs import open_run
+def _run(ref: str, access: Access, told: Callable[[str], None]) -> Bundle:
+    from posviz.sources.runs import lender_of, open_run
 
+    if lender := lender_of(ref):
+        tuned = open_run(ref, access).table()
+        bundle = open_bundle(lender, access=access, told=told)
+        named = {"ref": ref, "source": "run", "name": ref.removeprefix("run:"), "revision": None}
+        return replace(bundle, checkpoint=replace(bundle.checkpoint, **named), tuned=tuned)  # type: ignore[arg-type]
     name, _, step = ref.removeprefix("run:").partition("@")
     last = open_run(f"run:{name}", access).revision  # refuses unknown names
     if step and step != last:

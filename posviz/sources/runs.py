@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from posviz.errors import SourceError
-from posviz.runfolder import CONFIG, SNAPSHOTS, runs_folder, snapshot_name
+from posviz.runfolder import CONFIG, NAME, SNAPSHOTS, runs_folder, snapshot_name
 from posviz.sources import configs
 from posviz.sources.checkpoint import Candidate, Checkpoint
 from posviz.sources.formats import open_tensors
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 
     from posviz.sources.access import Access
     from posviz.sources.formats import Entry
-    from posviz.table import Kind
+    from posviz.table import Kind, PositionTable
 
 # What fills the table of a run, and what that makes of it.
 _KINDS: dict[str, Kind] = {"learned": "learned", "sinusoidal": "sinusoidal", "frozen": "random"}
@@ -67,6 +70,40 @@ def open_run(ref: str, access: Access) -> Checkpoint:
         revision=str(step),
         traffic=traffic,
     )
+
+
+def lender_of(ref: str) -> str | None:
+    """Whose model a run trained, where it keeps the table alone; None where it keeps its own.
+
+    Such a run is one of :class:`posviz.training.pretrained.PretrainedConfig`.
+    """
+    prefix, _, rest = ref.partition(":")
+    name = rest.partition("@")[0]
+    if prefix != "run" or not NAME.fullmatch(name):
+        return None
+    try:
+        settings = json.loads((runs_folder() / name / CONFIG).read_bytes())["posviz"]["training"]
+        lender = settings["lender"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    # Never another run: a run that lends has a model of its own and is fine-tuned by its task.
+    return lender if isinstance(lender, str) and not lender.startswith("run:") else None
+
+
+def in_the_layout_of(before: PositionTable, rows: PositionTable) -> PositionTable:
+    """A table that was kept without the rows that no position uses, with them again.
+
+    Parameters
+    ----------
+    before : PositionTable
+        The model's own.
+    rows : PositionTable
+        Of a run that trained it.
+    """
+    offset = before.raw[: before.row_offset]
+    raw = np.concatenate([offset, rows.weights])
+    run, step = rows.provenance.ref.partition("@")[0], rows.provenance.revision
+    return before.derive(raw, note=f"fine-tuned as {run}@{step}")
 
 
 def _folder(name: str, *, listed: bool) -> Path:

@@ -4,11 +4,59 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, Protocol
 
 from posviz.errors import TrainingError
 
-_LARGEST = 1 << 16  # rows, dimensions, layers: beyond it a slip of the keyboard, not a small model
+LARGEST = 1 << 16  # rows, dimensions, layers: beyond it a slip of the keyboard, not a small model
+
+
+class Schedule(Protocol):
+    """What every run is told, whatever it trains."""
+
+    @property
+    def steps(self) -> int:
+        """Optimiser steps in all."""
+        ...
+
+    @property
+    def seed(self) -> int:
+        """Of every batch."""
+        ...
+
+    @property
+    def n_positions(self) -> int:
+        """Rows of the position table."""
+        ...
+
+    @property
+    def batch_size(self) -> int:
+        """Sequences a step."""
+        ...
+
+    @property
+    def learning_rate(self) -> float:
+        """Of AdamW, reached after :attr:`warm_up` steps."""
+        ...
+
+    @property
+    def weight_decay(self) -> float:
+        """Of AdamW."""
+        ...
+
+    @property
+    def warm_up(self) -> int:
+        """Steps until the full learning rate."""
+        ...
+
+    @property
+    def text(self) -> str | None:
+        """Path of a text of somebody's own."""
+        ...
+
+    def as_dict(self) -> dict[str, Any]:
+        """Every setting by name, ready for JSON."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,19 +122,19 @@ class TrainConfig:
         from posviz.training.positions import TABLE_KINDS
         from posviz.training.tasks import TASKS
 
-        _one_of("task", self.task, TASKS)
-        _one_of("table", self.table, TABLE_KINDS)
+        check_choice("task", self.task, TASKS)
+        check_choice("table", self.table, TABLE_KINDS)
         for name in ("n_positions", "d_model", "n_layers", "n_heads", "batch_size"):
-            _between(name, getattr(self, name), 1, _LARGEST)
-        _between("sequence_length", self.sequence_length, 2, self.n_positions)
-        _between("steps", self.steps, 0, 10**9)
-        _between("warm_up", self.warm_up, 0, 10**9)
-        _between("seed", self.seed, 0, 2**63 - 1)
+            check_between(name, getattr(self, name), 1, LARGEST)
+        check_between("sequence_length", self.sequence_length, 2, self.n_positions)
+        check_between("steps", self.steps, 0, 10**9)
+        check_between("warm_up", self.warm_up, 0, 10**9)
+        check_between("seed", self.seed, 0, 2**63 - 1)
         for name in ("learning_rate", "token_scale", "weight_scale"):
-            _between(name, getattr(self, name), 1e-12, 1e6)
+            check_between(name, getattr(self, name), 1e-12, 1e6)
         for name in ("weight_decay", "table_scale"):
-            _between(name, getattr(self, name), 0.0, 1e6)
-        _between("mask", self.mask, 0.01, 0.99)
+            check_between(name, getattr(self, name), 0.0, 1e6)
+        check_between("mask", self.mask, 0.01, 0.99)
         if self.d_model % self.n_heads:
             raise TrainingError(
                 f"d_model is shared evenly among the attention heads; {self.d_model} does not "
@@ -130,7 +178,7 @@ def default_config(task: str = "sticky-mlm", **settings: Any) -> TrainConfig:
     """
     from posviz.training.tasks import TASKS
 
-    _one_of("task", task, TASKS)
+    check_choice("task", task, TASKS)
     given = {name: value for name, value in settings.items() if value is not None}
     merged = {**TASKS[task].defaults, **given}
     merged.setdefault("n_positions", TrainConfig.n_positions)
@@ -139,12 +187,14 @@ def default_config(task: str = "sticky-mlm", **settings: Any) -> TrainConfig:
     return TrainConfig(task=task, **merged)
 
 
-def _one_of(name: str, value: str, choices: Mapping[str, object]) -> None:
+def check_choice(name: str, value: str, choices: Mapping[str, object]) -> None:
+    """Refuse a setting that is none of its choices; raises TrainingError."""
     if value not in choices:
         raise TrainingError(f"{name} is one of {', '.join(choices)}; {value!r} is none of them.")
 
 
-def _between(name: str, value: float, low: float, high: float) -> None:
+def check_between(name: str, value: float, low: float, high: float) -> None:
+    """Refuse a setting out of its range; raises TrainingError."""
     # NaN fails both comparisons, so it lands here as well.
     if not low <= value <= high:
         option = name.replace("_", "-")

@@ -19,8 +19,10 @@ import torch
 from safetensors.torch import save
 
 from posviz.runfolder import CONFIG, HISTORY, MODEL, VOCABULARY
+from posviz.training.bert import BERT
 from posviz.training.config import TrainConfig, default_config
-from posviz.training.huggingface import to_config, to_tensors
+from posviz.training.gpt import GPT
+from posviz.training.huggingface import to_tensors
 from posviz.training.loop import HELD_OUT_SEQUENCES, Trainer
 from posviz.training.metrics import snapshot_metrics
 from posviz.training.recording import Recording, json_bytes, write_whole
@@ -94,7 +96,8 @@ def train_demo(name: str, folder: Path) -> None:
             sys.stderr.write(f"{name}: step {now.step}, loss {now.snapshot.loss:.3f}\n")
     vocabulary = trainer.data.vocabulary
     ours = {"training": demo.config.as_dict(), "text_sha256": trainer.data.text_sha256}
-    config = to_config(trainer.model, vocabulary) | {"posviz": ours}
+    config = trainer.description() | {"posviz": ours}
+    assert isinstance(trainer.model, GPT | BERT)
     write_whole(folder / MODEL, save(to_tensors(trainer.model), metadata={"format": "pt"}))
     write_whole(folder / CONFIG, json_bytes(config, indent=2))
     write_whole(folder / VOCABULARY, json_bytes(vocabulary.numbers, indent=0))

@@ -12,19 +12,22 @@ from safetensors.torch import save
 
 from posviz.errors import TrainingError
 from posviz.runfolder import CONFIG, METRICS, MODEL, SNAPSHOTS, VOCABULARY
-from posviz.training.config import TrainConfig, default_config
+from posviz.training.bert import BERT
+from posviz.training.config import default_config
 from posviz.training.finetuner import trainer_of
-from posviz.training.huggingface import to_config, to_tensors
+from posviz.training.gpt import GPT
+from posviz.training.huggingface import to_tensors
 from posviz.training.metrics import snapshot_metrics
+from posviz.training.pretrained import PretrainedConfig, config_of
 from posviz.training.recording import Recording, json_bytes, write_whole
 from posviz.training.runs import open_run
-from posviz.training.schedule import scheduled_steps
 from posviz.training.state import STATE, load_state, save_state
 from posviz.training.tasks import TASKS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from posviz.training.config import Schedule, TrainConfig
     from posviz.training.loop import Snapshot, Trainer
 
 _SETTLE = 5  # steps before the speed is worth telling
@@ -62,7 +65,7 @@ class Progress:
 
 def configure(
     out: str | Path, *, resume: bool = False, task: str | None = None, **settings: Any
-) -> TrainConfig:
+) -> TrainConfig | PretrainedConfig:
     """The configuration that options ask for.
 
     Parameters
@@ -83,7 +86,7 @@ def configure(
     given = {name: value for name, value in settings.items() if value is not None}
     if task is not None:
         given["task"] = task
-    return TrainConfig.from_dict({**_resumable(Path(out)), **given})
+    return config_of({**_resumable(Path(out)), **given})
 
 
 def summary(last: Progress, out: str | Path) -> dict[str, Any]:
@@ -106,11 +109,12 @@ def summary(last: Progress, out: str | Path) -> dict[str, Any]:
 
 
 def train(
-    config: TrainConfig,
+    config: TrainConfig | PretrainedConfig,
     out: str | Path,
     *,
     resume: bool = False,
     stop: Callable[[], bool] = lambda: False,
+    make: Callable[[Any], Trainer] = trainer_of,
 ) -> Iterator[Progress]:
     """Train, writing the run folder step by step; to break off is to stop asking for more.
 
@@ -119,7 +123,7 @@ def train(
 
     Parameters
     ----------
-    config : TrainConfig
+    config : TrainConfig or PretrainedConfig
     out : path of the run folder
         Made if missing.
     resume : bool
@@ -127,6 +131,8 @@ def train(
         was never broken off. Nothing but ``steps`` may differ from the run in ``out``.
     stop : callable () -> bool
         Asked after each step; a yes keeps a snapshot of that very step and ends the run there.
+    make : function (configuration) -> Trainer
+        :func:`posviz.model.tuner.trainer_of` knows models of others too.
 
     Raises
     ------
@@ -134,7 +140,11 @@ def train(
         The task refuses its text, the folder already holds something or cannot be written, the
         run to resume differs; while iterating: the loss is no longer finite, the disk is full.
     """
-    if config.text is not None and not TASKS[config.task].reads_text:
+    if (
+        config.text is not None
+        and not isinstance(config, PretrainedConfig)
+        and not TASKS[config.task].reads_text
+    ):
         readers = ", ".join(name for name, task in TASKS.items() if task.reads_text)
         raise TrainingError(
             f"{config.task} makes its own sequences and reads no text; {config.text} was given. "
@@ -145,7 +155,7 @@ def train(
         _check_same(config, _resumable(folder))
     else:
         _check_free(folder)
-    trainer = trainer_of(config)
+    trainer = make(config)
     _make(folder)
     digest = trainer.data.text_sha256
     recording = Recording(folder, header={"format": "pt"})
@@ -159,12 +169,12 @@ def train(
             )
         recording = _kept(folder, trainer)
     settings = {"training": config.as_dict(), "text_sha256": digest, "device": trainer.device.type}
-    vocabulary = trainer.data.vocabulary
-    write_whole(folder / VOCABULARY, json_bytes(vocabulary.numbers, indent=0))
-    write_whole(
-        folder / CONFIG,
-        json_bytes(to_config(trainer.model, vocabulary) | {"posviz": settings}, indent=2),
-    )
+    if trainer.keeps_model:
+        numbers = trainer.data.vocabulary.numbers
+        write_whole(folder / VOCABULARY, json_bytes(numbers, indent=0))
+    said = trainer.description()
+    said["posviz"] = settings | said.get("posviz", {})
+    write_whole(folder / CONFIG, json_bytes(said, indent=2))
     return _run(trainer, folder, recording, stop)
 
 
@@ -179,8 +189,10 @@ def _run(
         if snapshot is not None:
             metrics = snapshot_metrics(snapshot)
             recording.add(snapshot.table, metrics)
-            tensors = to_tensors(trainer.model)
-            write_whole(folder / MODEL, save(tensors, metadata={"format": "pt"}))
+            if trainer.keeps_model:
+                assert isinstance(trainer.model, GPT | BERT)
+                tensors = to_tensors(trainer.model)
+                write_whole(folder / MODEL, save(tensors, metadata={"format": "pt"}))
             save_state(trainer, folder)
         seconds = time.monotonic() - began
         taken = now.step - first
@@ -219,7 +231,7 @@ def _resumable(folder: Path) -> dict[str, Any]:
     return settings
 
 
-def _check_same(config: TrainConfig, kept: Mapping[str, Any]) -> None:
+def _check_same(config: Schedule, kept: Mapping[str, Any]) -> None:
     asked = config.as_dict()
     differing = [
         f"{name.replace('_', '-')} ({kept.get(name)} in the run, {asked[name]} asked for)"
@@ -244,7 +256,7 @@ def _check_text(folder: Path, digest: str | None) -> None:
 def _kept(folder: Path, trainer: Trainer) -> Recording:
     """The snapshots so far, but for the last of a shorter run: an unbroken one has none there."""
     run = open_run(folder)
-    due = set(takewhile(lambda step: step <= trainer.step, scheduled_steps()))
+    due = set(takewhile(lambda step: step <= trainer.step, trainer.schedule()))
     lines = {line["step"]: line for line in run.metrics if line["step"] in due}
     return Recording(
         folder,

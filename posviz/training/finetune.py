@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from posviz.errors import TrainingError
@@ -105,10 +105,11 @@ def fine_tune_config(
     return FineTuneConfig(**{**begun, **given, **shape, "steps": STEPS if steps is None else steps})
 
 
-def run_name(config: FineTuneConfig) -> str:
+def run_name(source: str, length: int) -> str:
     """What a fine-tuning's run is called, but for its number: the model and the new length."""
-    stem = "".join(c if c.isalnum() or c in "-_" else "-" for c in config.source.split(":")[-1])
-    return f"{stem.strip('-_')[:40] or 'model'}-{config.n_positions}"
+    name = PurePath(source.partition("@")[0]).name.split(":")[-1]
+    stem = "".join(c if (c.isascii() and c.isalnum()) or c in "-_" else "-" for c in name)
+    return f"{stem.strip('-_')[:40] or 'model'}-{length}"
 
 
 def source_folder(source: str) -> Path:

@@ -24,22 +24,54 @@ from posviz.training.vocabulary import UNKNOWN, Vocabulary
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from torch import Tensor
+    from numpy.typing import NDArray
+    from torch import nn
 
-    from posviz.training.config import TrainConfig
+    from posviz.training.config import Schedule, TrainConfig
+    from posviz.training.pretrained import PretrainedConfig
 
 
-class FineTuner(Trainer):
-    """A :class:`Trainer` that begins with a trained model and a stretched table.
+class TableTrainer(Trainer):
+    """A :class:`Trainer` of the position table alone, some of whose rows no step changes.
+
+    Parameters
+    ----------
+    config : Schedule
+    data : Data
+    model : nn.Module
+        No parameter but that of ``positions`` takes a gradient.
+    frozen : bool array of shape (stored rows,)
+
+    Attributes
+    ----------
+    frozen : bool tensor of shape (stored rows,)
+    """
+
+    def __init__(
+        self, config: Schedule, *, data: Data, model: nn.Module, frozen: NDArray[np.bool_]
+    ) -> None:
+        super().__init__(config, data=data, model=model)
+        table = self.positions.weight
+        self.frozen = torch.from_numpy(frozen).to(table.device)
+        self._held = table.detach()[self.frozen].clone()
+        moves = (~self.frozen)[:, None]
+        # Without a gradient there is no moment, and no share in the gradient's length.
+        table.register_hook(lambda gradient: gradient * moves)  # type: ignore[no-untyped-call]
+
+    def advance(self) -> float:
+        """As :meth:`Trainer.advance`; weight decay does not reach frozen rows either."""
+        loss = super().advance()
+        with torch.no_grad():
+            self.positions.weight[self.frozen] = self._held
+        return loss
+
+
+class FineTuner(TableTrainer):
+    """Begins with a model of posviz and a stretched table.
 
     Parameters
     ----------
     config : FineTuneConfig
-
-    Attributes
-    ----------
-    frozen : bool tensor of shape (n_positions,)
-        Rows that no step changes.
 
     Raises
     ------
@@ -55,7 +87,10 @@ class FineTuner(Trainer):
         try:
             tensors = load_file(folder / MODEL)
             name = stored_name(model, "positions.weight")
-            tensors[name], frozen = _stretched(tensors[name], config)
+            provenance = Provenance(source="derived", ref=config.source)
+            before = PositionTable(tensors[name].float().numpy(), config.source, provenance)
+            table, frozen = stretched(before, config)
+            tensors[name] = torch.from_numpy(table.raw.copy())
             fill(model, tensors)
         except (OSError, SafetensorError, KeyError, RuntimeError) as err:
             raise TrainingError(
@@ -64,20 +99,20 @@ class FineTuner(Trainer):
             ) from err
         for parameter in model.parameters():
             parameter.requires_grad_(False)
-        table = model.positions.weight
-        table.requires_grad_(True)
-        self.frozen = torch.from_numpy(frozen)
-        super().__init__(config, data=data, model=model)
-        if self.frozen.any():
-            moves = (~self.frozen).to(table.device)[:, None]
-            # Without a gradient there is no moment either, so Adam's step for the row is zero.
-            table.register_hook(lambda gradient: gradient * moves)  # type: ignore[no-untyped-call]
+        model.positions.weight.requires_grad_(True)
+        super().__init__(config, data=data, model=model, frozen=frozen)
 
 
-def _stretched(rows: Tensor, config: FineTuneConfig) -> tuple[Tensor, np.ndarray]:
-    """The table at its new length, and which of its rows stay as they are."""
-    provenance = Provenance(source="derived", ref=config.source)
-    table = PositionTable(rows.float().numpy(), config.source, provenance)
+def stretched(
+    table: PositionTable, config: FineTuneConfig | PretrainedConfig
+) -> tuple[PositionTable, NDArray[np.bool_]]:
+    """The table at its new length, and which of its stored rows stay as they are.
+
+    Raises
+    ------
+    TrainingError
+        It cannot be stretched as asked, or no row would be left to train.
+    """
     try:
         done = extend(
             table, config.n_positions, method=config.method, grid=config.grid, keep=config.keep,
@@ -96,7 +131,7 @@ def _stretched(rows: Tensor, config: FineTuneConfig) -> tuple[Tensor, np.ndarray
             f"{table.n_positions} as it is, so there is no new row to train. Choose a greater "
             f"length, or let the whole table move."
         )
-    return torch.from_numpy(done.table.raw.copy()), frozen
+    return done.table, np.concatenate([np.ones(table.row_offset, dtype=bool), frozen])
 
 
 def _vocabulary(folder: Path) -> Vocabulary:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
 import numpy as np
 import torch
@@ -20,14 +20,16 @@ from torch.nn.functional import cross_entropy
 
 from posviz.errors import TrainingError
 from posviz.training.bert import BERT, BERTConfig
+from posviz.training.config import TrainConfig
 from posviz.training.gpt import GPT, GPTConfig
+from posviz.training.huggingface import to_config
 from posviz.training.schedule import scheduled_steps
 from posviz.training.tasks import IGNORED, TASKS, Batch, Data
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from posviz.training.config import TrainConfig
+    from posviz.training.config import Schedule
 
 HELD_OUT_SEQUENCES = 32
 _HELD_OUT_SEED = 2**31 - 1  # fixed, so that losses of different runs are measured alike
@@ -107,8 +109,31 @@ def held_out_loss(model: nn.Module, data: Data, *, sequences: int = HELD_OUT_SEQ
         return batch_loss(model, batch).item()
 
 
+class Learner(Protocol):
+    """A module with a position table that reads symbols and gives logits."""
+
+    positions: nn.Embedding
+
+
 class Trainer:
     """A model on its way: what changes from step to step, and how to take one.
+
+    Parameters
+    ----------
+    config : Schedule
+        Says how to step; the seed is that of every batch.
+    data : Data or None
+        None makes the sequences of the configuration's task.
+    model : nn.Module or None
+        With a position table called ``positions``. The parameters it lists are those a resume
+        needs; of them those that take a gradient are trained. None builds a new one.
+
+    Attributes
+    ----------
+    keeps_model : bool
+        Whether the run folder holds the whole model, or its table alone.
+    rows : slice
+        The rows of the stored table that are positions.
 
     Raises
     ------
@@ -116,16 +141,21 @@ class Trainer:
         The task cannot be made ready, for example from too short a text.
     """
 
+    keeps_model: ClassVar[bool] = True
+    rows: slice = slice(None)
+
     def __init__(
-        self,
-        config: TrainConfig,
-        *,
-        data: Data | None = None,
-        model: GPT | BERT | None = None,
+        self, config: Schedule, *, data: Data | None = None, model: nn.Module | None = None
     ) -> None:
         self.config = config
-        self.data = data or TASKS[config.task].prepare(config)
-        self.model = model or build_model(config, len(self.data.vocabulary))
+        if data is None:
+            assert isinstance(config, TrainConfig), "only a task makes its own sequences"
+            data = TASKS[config.task].prepare(config)
+        if model is None:
+            assert isinstance(config, TrainConfig), "only a task has a model of its own"
+            model = build_model(config, len(data.vocabulary))
+        self.data, self.model = data, model
+        self.positions = cast("Learner", model).positions
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.model.to(self.device)
         self.generator = torch.Generator().manual_seed(config.seed)
@@ -152,20 +182,44 @@ class Trainer:
             The loss is not a finite number; the weights are as the step before left them.
         """
         batch = self.data.sample(self.config.batch_size, self.generator, False)
-        loss = batch_loss(self.model, batch)
-        value = loss.item()
-        if not math.isfinite(value):
-            raise self._diverged(value)
         self.optimizer.zero_grad(set_to_none=True)
-        torch.autograd.backward(loss)
-        if (gradient := self.model.positions.weight.grad) is not None:
-            self.seen |= gradient.any(dim=1)
+        value = self.backward(batch)
+        if (gradient := self.positions.weight.grad) is not None:
+            self.seen |= gradient[self.rows].any(dim=1)
         nn.utils.clip_grad_norm_(self.model.parameters(), _LARGEST_GRADIENT)
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate(self.step, self.config)
         self.optimizer.step()
         self.step += 1
         return value
+
+    def backward(self, batch: Batch) -> float:
+        """Gradients of a batch's loss, which is returned.
+
+        Raises
+        ------
+        TrainingError
+            The loss is not a finite number.
+        """
+        loss = batch_loss(self.model, batch)
+        value = loss.item()
+        if not math.isfinite(value):
+            raise self.diverged(value)
+        torch.autograd.backward(loss)
+        return value
+
+    def held_out(self) -> float:
+        """Loss in nats on the held-out sequences, the same ones each time."""
+        return held_out_loss(self.model, self.data)
+
+    def schedule(self) -> Iterator[int]:
+        """Steps at which a snapshot is due, from 0, without end."""
+        return scheduled_steps()
+
+    def description(self) -> dict[str, Any]:
+        """What the run's ``config.json`` says beside its settings."""
+        assert isinstance(self.model, GPT | BERT)
+        return to_config(self.model, self.data.vocabulary)
 
     def snapshot(self) -> Snapshot:
         """The table now, with the held-out loss.
@@ -175,13 +229,14 @@ class Trainer:
         TrainingError
             The loss or the table is not finite.
         """
-        rows = self.model.positions.weight.detach().cpu().numpy().copy()
-        loss = held_out_loss(self.model, self.data)
+        rows = self.positions.weight.detach()[self.rows].cpu().numpy().copy()
+        loss = self.held_out()
         if not (math.isfinite(loss) and np.isfinite(rows).all()):
-            raise self._diverged(loss)
+            raise self.diverged(loss)
         return Snapshot(self.step, loss, rows, self.seen.cpu().numpy())
 
-    def _diverged(self, loss: float) -> TrainingError:
+    def diverged(self, loss: float) -> TrainingError:
+        """What is said where the loss is no longer a number."""
         return TrainingError(
             f"The loss became {loss} after step {self.step}, so the run stops there; the "
             f"snapshots before it are kept. Choose a learning-rate below "
@@ -195,7 +250,7 @@ class Trainer:
         A trainer that was restored goes on from there.
         """
         last, loss = self.config.steps, None
-        for due in scheduled_steps():
+        for due in self.schedule():
             if due < self.step:  # a restored trainer is past it
                 continue
             while self.step < min(due, last):
@@ -218,7 +273,7 @@ def snapshots(config: TrainConfig) -> Iterator[Snapshot]:
     return (now.snapshot for now in Trainer(config).progress() if now.snapshot is not None)
 
 
-def learning_rate(step: int, config: TrainConfig) -> float:
+def learning_rate(step: int, config: Schedule) -> float:
     """Rate of the step after ``step`` ones: a straight climb over the warm-up, then level.
 
     It does not depend on the number of steps asked for, so that going on equals not stopping.

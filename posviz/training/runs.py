@@ -48,6 +48,10 @@ class Run:
         What it was trained on, where that is known; always in float32.
     recorded_from : str or None
         The tensor of somebody's own model that was recorded.
+    before : (int, float) or None
+        Length and loss of somebody else's model before its table was stretched.
+    ended : str or None
+        Why it ended before its time, where nobody asked it to.
     """
 
     name: str
@@ -58,11 +62,18 @@ class Run:
     file: str = SNAPSHOTS
     device: str | None = None
     recorded_from: str | None = None
+    before: tuple[int, float] | None = None
+    ended: str | None = None
 
     @property
     def steps(self) -> tuple[int, ...]:
         """Steps at which there is a snapshot, in order."""
         return tuple(line["step"] for line in self.metrics)
+
+    @property
+    def lender(self) -> str | None:
+        """Whose model it trained, where it keeps the table alone."""
+        return self.settings.get("lender")
 
     @property
     def finished(self) -> bool:
@@ -191,6 +202,8 @@ def open_run(name: str | Path) -> Run:
         file=_snapshot_file(folder),
         device=own.get("device"),
         recorded_from=own.get("recorded", {}).get("parameter"),
+        before=_before(own),
+        ended=ended if isinstance(ended := own.get("ended"), str) else None,
     )
 
 
@@ -223,6 +236,13 @@ def _own_config(folder: Path) -> dict[str, Any]:
         return {}
     parts = ("training", "recorded")
     return {key: part for key, part in own.items() if key not in parts or isinstance(part, dict)}
+
+
+def _before(own: dict[str, Any]) -> tuple[int, float] | None:
+    try:
+        return int(own["before"]["n_positions"]), float(own["before"]["loss"])
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def _metrics(folder: Path) -> tuple[dict[str, Any], ...] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from functools import partial
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -44,13 +45,20 @@ def told(run: Run) -> str:
     task = TASKS.get(run.settings.get("task", ""))
     loss = run.metrics[-1]["loss"]
     facts = [
-        task.label if task else "recorded from a script",
+        task.label if task else _other(run),
         f"step {run.steps[-1]:,}",
         "" if loss is None else f"loss {decimal(loss)}",
         data_size(run.length),
         age(time.time() - run.changed),
     ]
     return " · ".join(fact for fact in facts if fact)
+
+
+def _other(run: Run) -> str:
+    """What a run is that has no task of posviz."""
+    if run.lender is None:
+        return "recorded from a script"
+    return f"table of {literal(PurePath(run.lender).name)}, fine-tuned"
 
 
 def age(seconds: float) -> str:

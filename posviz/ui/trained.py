@@ -56,6 +56,13 @@ def section(reel: Reel, other: Reel | None) -> None:
 def _content(reels: Sequence[Reel]) -> None:
     found: list[tuple[Reel, Tried]] = []
     for reel in reels:
+        if reel.run.lender is not None:
+            st.info(
+                f"{literal(reel.run.name)} is the table of somebody else's model. Open it: what "
+                f"the model loses is measured on the pages Inside and Interpolation.",
+                icon=":material/info:",
+            )
+            continue
         try:
             found.append((reel, _tried(reel.ref, stamp(reel.ref), visitor_access())))
         except PosvizError as error:

@@ -1,0 +1,110 @@
+"""Fine-tuning the table of somebody else's model: what the run is told, checked beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from posviz.errors import TrainingError
+from posviz.interpolation import GRIDS, METHODS
+from posviz.training.config import LARGEST, TrainConfig, check_between, check_choice
+from posviz.training.finetune import MOVING
+
+STEPS = 20  # a model of a hundred million weights takes seconds to minutes for each
+TOKENS = 4096  # that a step reads, where one sequence is not longer
+_HIDDEN = 0.15  # as BERT was trained
+
+
+@dataclass(frozen=True, kw_only=True)
+class PretrainedConfig:
+    """A run that trains the stretched table of a model that transformers opens, and nothing else.
+
+    Parameters
+    ----------
+    source : str
+        The reference of the table to begin with: the model itself, or an earlier run of it.
+    lender : str
+        The reference of the model; a path is absolute, so that it opens from anywhere.
+    fingerprint : str
+        Of the table to begin with: another one in its place later is refused.
+    n_positions : int
+        Of the new table; every sequence fills it.
+    steps, seed, learning_rate, weight_decay, warm_up
+        As in :class:`TrainConfig`. Frozen rows do not decay.
+    batch_size : int
+        Sequences a step, read one after the other; 0 for about TOKENS tokens.
+    mask : float
+        Share of the tokens that a masked model has to guess.
+    text : str or None
+        Path of a text; None is the standard library's documentation.
+    method, grid, keep : str
+        As :func:`posviz.interpolation.extend`.
+    moving : key of MOVING
+
+    Raises
+    ------
+    TrainingError
+        A value outside what can be trained, each in one sentence.
+    """
+
+    source: str
+    lender: str
+    fingerprint: str
+    n_positions: int
+    steps: int = STEPS
+    seed: int = 0
+    batch_size: int = 0
+    learning_rate: float = 1e-3
+    weight_decay: float = 0.0
+    warm_up: int = 1
+    mask: float = _HIDDEN
+    text: str | None = None
+    method: str = "linear"
+    grid: str = "align-corners"
+    keep: str = ""
+    moving: str = "new"
+
+    def __post_init__(self) -> None:
+        check_between("length", self.n_positions, 2, LARGEST)
+        if self.batch_size == 0:
+            object.__setattr__(self, "batch_size", max(TOKENS // self.n_positions, 1))
+        check_between("batch_size", self.batch_size, 1, LARGEST)
+        for name in ("steps", "warm_up"):
+            check_between(name, getattr(self, name), 0, 10**9)
+        check_between("seed", self.seed, 0, 2**63 - 1)
+        check_between("learning_rate", self.learning_rate, 1e-12, 1e6)
+        check_between("weight_decay", self.weight_decay, 0.0, 1e6)
+        check_between("mask", self.mask, 0.01, 0.99)
+        for name, choices in (("method", METHODS), ("grid", GRIDS), ("moving", MOVING)):
+            check_choice(name, getattr(self, name), choices)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Every setting by name, ready for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, settings: Mapping[str, Any]) -> PretrainedConfig:
+        """Settings as a run folder keeps them; names this version does not know are refused."""
+        unknown = sorted(set(settings) - {field.name for field in fields(cls)})
+        if unknown:
+            raise TrainingError(
+                f"The run has settings this version does not know: {', '.join(unknown)}. "
+                f"Open it with the version of posviz that made it."
+            )
+        try:
+            return cls(**settings)
+        except TypeError as err:
+            raise TrainingError("The run's settings are incomplete. Train it again.") from err
+
+
+def config_of(settings: Mapping[str, Any]) -> TrainConfig | PretrainedConfig:
+    """The configuration that a run folder or an order keeps.
+
+    Raises
+    ------
+    TrainingError
+        It is not whole, or of another version of posviz.
+    """
+    kind = PretrainedConfig if "lender" in settings else TrainConfig
+    return kind.from_dict(settings)
