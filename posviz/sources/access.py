@@ -51,8 +51,8 @@ class Access:
         """
         if not self.local_paths:
             raise SourceError(
-                f"{brief(text)}: paths of this server cannot be opened here. Upload the file, or name "
-                f"a Hub model as hub:OWNER/NAME."
+                f"{brief(text)}: paths of this server cannot be opened here. Upload the file, or "
+                f"name a Hub model as hub:OWNER/NAME."
             )
         root = self.local_root.resolve() if self.local_root is not None else None
         try:

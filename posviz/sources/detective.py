@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from posviz.errors import SourceError
-from posviz.sources import configs, layouts, reasons, schemes, shapes, suspects, values
+from posviz.sources import configs, ownnames, reasons, schemes, shapes, suspects, values
 from posviz.sources.checkpoint import MAX_TABLE_BYTES, Candidate, two_axes
-from posviz.sources.formats.dtypes import is_real
+from posviz.sources.formats.tensors import brief
 from posviz.sources.names import is_copy, is_decoder, is_original, label
 from posviz.sources.saved import saved
 
@@ -101,15 +101,13 @@ def investigate(case: Case) -> Findings:
     if not found and (case.bare or "posviz.kind" in case.metadata):
         arrays = (suspects.examine(entry, case.config) for entry in case.entries)
         found = [suspect for suspect in arrays if suspect is not None]
+    by_word = False
     if not found:
-        scheme, message = schemes.explain(case.entries, case.config)
-        if case.bare and case.entries:
-            message = reasons.not_a_table(case.entries[0], 0)
-        elif scheme == "unknown" and (unreal := _unreal(case.entries)) is not None:
-            message = reasons.not_a_table(unreal, 0)
-        elif message.startswith("No position table was found"):
-            message = f"{message} {two_axes(tuple(case.entries))}"
-        return Findings((), scheme, message, ())
+        scheme, message = _without_table(case)
+        if scheme == "unknown":
+            found, by_word = ownnames.find(case.entries, case.config), True
+        if not found:
+            return Findings((), scheme, message, ())
     ordered = _ordered(found, case)
     tables = [candidate(suspect, case) for suspect in ordered]
     tables[0] = replace(tables[0], default=True)
@@ -121,14 +119,22 @@ def investigate(case: Case) -> Findings:
     if instead is not None:
         said = "This table belongs to the vision tower; the language model has none."
         warnings = (*warnings, f"{said} {schemes.instead(instead)}")
+    if by_word and best.kind != "sinusoidal":
+        warnings = (*warnings, ownnames.warning(brief(best.label)))
     scheme = "none" if best.kind == "random" else best.kind
     return Findings(tuple(tables), scheme, None, warnings)
 
 
-def _unreal(entries: Sequence[Entry]) -> Entry | None:
-    """The tensor that has the name of a position table and holds no real numbers."""
-    named = (entry for entry in entries if not is_real(entry.dtype or "F32"))
-    return next((entry for entry in named if layouts.rule(entry.name) is not None), None)
+def _without_table(case: Case) -> tuple[str, str]:
+    """The scheme, and why no tensor has the name of a position table."""
+    scheme, message = schemes.explain(case.entries, case.config)
+    if case.bare and case.entries:
+        message = reasons.not_a_table(case.entries[0], 0)
+    elif scheme == "unknown" and (unreal := suspects.unreal(case.entries)) is not None:
+        message = reasons.not_a_table(unreal, 0)
+    elif message.startswith("No position table was found"):
+        message = f"{message} {two_axes(tuple(case.entries))}"
+    return scheme, message
 
 
 def by_hand(parameter: str, case: Case) -> Candidate | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from posviz.errors import SourceError
-from posviz.sources import adapters, configs, detective, folders, layouts, shards
+from posviz.sources import adapters, configs, detective, folders, layouts, ownnames, shards
 from posviz.sources.checkpoint import Checkpoint, listed
 from posviz.sources.formats import open_tensors
 from posviz.sources.formats.tensors import Entry, TensorFile
@@ -173,7 +173,10 @@ def worth_opening(files: FileSet, weights: Weights) -> list[str]:
     """All weight files; of a remote model with an index, only those that may hold a table."""
     if not files.remote or weights.weight_map is None:
         return list(weights.files)
-    holding = {file for tensor, file in weights.weight_map.items() if layouts.rule(tensor)}
+    tensors = weights.weight_map.items()
+    holding = {file for tensor, file in tensors if layouts.rule(tensor)} or {
+        file for tensor, file in tensors if ownnames.speaks_of_positions(tensor)
+    }
     return [name for name in weights.files if name in holding]
 
 

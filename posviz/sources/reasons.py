@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from posviz.sources import configs, layouts
+from posviz.sources import configs, layouts, ownnames
 from posviz.sources.formats.dtypes import is_real
 from posviz.sources.formats.tensors import Entry, brief, counted, shape_text
 from posviz.sources.names import is_copy
@@ -43,12 +43,16 @@ def reason(
     bare : bool
         Whether there is nothing but one array, as in a ``.npy``.
     """
-    named = suspect.known is not None or layouts.rule(suspect.parts[0].name) is not None
+    name = suspect.parts[0].name
+    ruled = suspect.known is not None or layouts.rule(name) is not None
+    named = ruled or ownnames.speaks_of_positions(name)
     label = brief(found.label)
     if suspect.known is not None:
         said = f"{label} is where {suspect.known.family} keeps its positions"
-    elif named:
+    elif ruled:
         said = f"{label} is a name that position tables carry"
+    elif named:
+        said = f"{label} is a name that speaks of positions, though no known architecture uses it"
     elif bare:
         said = f"{label} is the only array there, and so taken for a position table"
     else:

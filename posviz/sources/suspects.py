@@ -147,6 +147,12 @@ def find(entries: Iterable[Entry], config: Config | None) -> list[Suspect]:
     return _joined(found)
 
 
+def unreal(entries: Iterable[Entry]) -> Entry | None:
+    """The tensor that has the name of a position table and holds no real numbers."""
+    named = (entry for entry in entries if not is_real(entry.dtype or "F32"))
+    return next((entry for entry in named if layouts.rule(entry.name) is not None), None)
+
+
 def examine(entry: Entry, config: Config | None, part: int = 0) -> Suspect | None:
     """One tensor by its axes, or None where its type or axes rule a table out."""
     if entry.shape is None or entry.dtype is None or not is_real(entry.dtype):
