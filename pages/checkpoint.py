@@ -6,11 +6,11 @@ from posviz.ui import inspection, opened, page, picker
 from posviz.ui.format import count, counted, data_size
 from posviz.ui.page import Number
 
-found = page.question("What is in the checkpoint?")
+found = page.question("What is in the checkpoint?", of_any_file=True)
 refused = opened.refused()
 facts = refused.facts if refused and refused.facts else found.facts
 
-page.answer(*inspection.said(facts))
+page.answer(*inspection.said(facts, found))
 page.numbers(
     Number(
         data_size(facts.bytes_read),
@@ -28,8 +28,9 @@ page.numbers(
         inspection.config_length(facts),
     ),
 )
-with page.card("Position tables, and why"):
-    inspection.tables(facts)
+if facts.tables:
+    with page.card("Position tables, and why"):
+        inspection.tables(facts)
 with page.card("Every tensor"):
     left, right = st.columns([3, 2])
     wanted = left.text_input(

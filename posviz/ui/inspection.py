@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -13,6 +14,7 @@ from posviz.ui.tables import markdown_table
 if TYPE_CHECKING:
     from posviz.sources import Candidate
     from posviz.ui.facts import Facts
+    from posviz.ui.opened import Opened
 
 SHOWN = 200  # tensors listed at once; the filter finds the others
 LISTED = 40  # tables with their reasons; a run has one for each of its snapshots
@@ -38,20 +40,36 @@ MATTERS = (  # settings that say something of positions, wherever they stand in 
 )
 
 
-def said(facts: Facts) -> tuple[str, ...]:
-    """What the file is and what was found in it."""
-    if not facts.tables:
-        return "No position table.", literal(facts.message or "")
-    best = facts.tables[0]
-    several = f" The first of {len(facts.tables)} opens." if len(facts.tables) > 1 else ""
-    return f"{literal(best.parameter)}.", literal(best.reason) + several
+def said(facts: Facts, found: Opened) -> tuple[str, ...]:
+    """What the file is, and what of it is open and why.
+
+    Parameters
+    ----------
+    facts : Facts
+        Of the file that was asked for.
+    found : Opened
+        What the other pages show: a table of that file, or another where it holds none.
+    """
+    if facts is not found.facts:
+        message = facts.message or "No position table was found."
+        others = f"The other pages still show {literal(found.ref)}."
+        return f"{literal(PurePath(facts.ref).name)}.", literal(message), others
+    open_one = found.table.provenance.parameter
+    names = [table.parameter for table in facts.tables]
+    if open_one is not None and open_one not in names:
+        whole = f"It was opened by hand, as {counted(found.table.n_positions, 'position')}."
+        else_said = "The file's own tables are listed below." if names else facts.message or ""
+        return f"{literal(open_one)}.", whole, literal(else_said)
+    at = names.index(open_one) if open_one in names else 0
+    chosen = facts.tables[at]
+    several = ""
+    if len(names) > 1:
+        several = f" The first of {len(names)} opens." if at == 0 else f" Picked of {len(names)}."
+    return f"{literal(chosen.parameter)}.", literal(chosen.reason) + several
 
 
 def tables(facts: Facts) -> None:
     """Every position table with its layout and the reason it was taken for one."""
-    if not facts.tables:
-        st.markdown(literal(facts.message or "None."))
-        return
     for table in facts.tables[:LISTED]:
         opens = " (opens)" if table.default else ""
         st.markdown(f"**{literal(table.parameter)}**{opens}. {literal(table.reason)}")

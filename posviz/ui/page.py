@@ -17,7 +17,7 @@ import numpy as np
 import streamlit as st
 
 from posviz.ui import opened, picker
-from posviz.ui.format import count, listed, literal
+from posviz.ui.format import count, counted, listed, literal
 from posviz.ui.picker import EXPERT, WITHOUT
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from posviz.analysis.compare import Comparison
     from posviz.analysis.summary import Analysis
     from posviz.analysis.verdict import Sentence
-    from posviz.ui.opened import Opened
+    from posviz.ui.opened import Opened, Refused
 
 STARTED = "_app_started"  # in this very run, by app.py
 PAGES = Path(__file__).parents[2] / "pages"
@@ -48,8 +48,11 @@ class Number:
     help: str | None = None
 
 
-def question(text: str) -> Opened:
+def question(text: str, *, of_any_file: bool = False) -> Opened:
     """Start a page with its question and return the open table.
+
+    A page ``of_any_file`` says itself what is in one that holds no position table, which is no
+    fault there; every other page says why the table that was open is still the one it shows.
 
     The first visit to a fresh server finds the app not started where it asks for a page's own
     address; then this starts it, and the page runs again in its place.
@@ -58,17 +61,19 @@ def question(text: str) -> Opened:
         _start_the_app()
     st.title(text, anchor=False)
     found = opened.current()
-    _refusal()
-    for warning in found.facts.warnings:
+    refused = opened.refused()
+    facts = found.facts
+    if of_any_file and refused is not None and refused.facts is not None:
+        facts = refused.facts
+    elif refused is not None:
+        _refusal(refused)
+    for warning in facts.warnings:
         st.warning(literal(warning), icon=":material/info:")
     return found
 
 
-def _refusal() -> None:
+def _refusal(refused: Refused) -> None:
     """Why what was asked for is not open, and the two ways on: once more, or a tensor by hand."""
-    refused = opened.refused()
-    if refused is None:
-        return
     st.error(literal(refused.sentence), icon=":material/error:")
     if refused.facts is not None and refused.facts.by_hand:
         names = [entry.name for entry in refused.facts.by_hand]
@@ -77,7 +82,7 @@ def _refusal() -> None:
             names,
             index=None,
             key="by_hand",
-            placeholder=f"{len(names):,} tensors with two axes",
+            placeholder=f"{counted(len(names), 'tensor')} with two axes",
             on_change=picker.open_by_hand,
         )
     else:

@@ -65,9 +65,56 @@ def test_a_refusal_names_the_file_once(tmp_path: Path) -> None:
     np.save(tmp_path / "nan.npy", bad)
     (tmp_path / "cut.safetensors").write_bytes(save({"wpe": ROWS})[:-8])
     save_file({"fc.weight": ROWS}, tmp_path / "none.safetensors")
-    for name in ("nan.npy", "cut.safetensors", "none.safetensors"):
+    for name in ("nan.npy", "cut.safetensors"):
         sentence = run(table=str(tmp_path / name)).error[0].value.replace("\\", "")
         assert sentence.count(name.partition(".")[0]) == 1, sentence
+
+
+BY_HAND = "Open a tensor by hand"
+
+
+def test_a_file_without_a_table_is_explained_once_with_one_box_of_its_tensors(
+    tmp_path: Path,
+) -> None:
+    tensors = {f"model.layers.0.{name}.weight": ROWS for name in ("self_attn.q_proj",
+                                                                  "mlp.gate_proj")}  # fmt: skip
+    save_file(tensors, tmp_path / "llama.safetensors")
+    app = run(table=str(tmp_path / "llama.safetensors"))
+    assert not app.error
+    text = said(app)
+    for words in ("rotary embeddings", "llama.safetensors.", "still show demo:gpt-mini"):
+        assert text.count(words) == 1, words
+    assert [box.label for box in app.selectbox].count(BY_HAND) == 1
+    elsewhere = app.switch_page("pages/spectrum.py").run()
+    assert "rotary embeddings" in elsewhere.error[0].value
+    assert [box.label for box in elsewhere.selectbox].count(BY_HAND) == 1
+    back = elsewhere.switch_page("pages/checkpoint.py").run()
+    back.selectbox(key="by_hand_here").select("model.layers.0.mlp.gate_proj.weight").run()
+    assert not back.exception
+    text = said(back)
+    assert "model.layers.0.mlp.gate_proj.weight.** It was opened by hand, as 64 positions." in text
+    assert text.count("rotary embeddings") == 1
+    assert "still show" not in text
+
+
+def test_the_answer_is_of_the_table_that_was_picked(tmp_path: Path) -> None:
+    save_file(
+        {"encoder.wpe.weight": ROWS, "decoder.wpe.weight": ROWS}, tmp_path / "two.safetensors"
+    )
+    assert "**encoder.wpe.weight.**" in said(run(table=str(tmp_path / "two.safetensors")))
+    text = said(run(table=str(tmp_path / "two.safetensors"), parameter="decoder.wpe.weight"))
+    assert "**decoder.wpe.weight.**" in text
+    assert "Picked of 2." in text
+
+
+def test_warnings_of_a_file_without_a_table_are_its_own(tmp_path: Path) -> None:
+    files = [f"model-0000{number}-of-00002.safetensors" for number in (1, 2)]
+    save_file({"a.weight": ROWS}, tmp_path / files[0])
+    index = {"weight_map": {"a.weight": files[0], "b.weight": files[1]}}
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
+    app = run(table=str(tmp_path))
+    assert not app.error
+    assert "names 2 files, of which 1 is missing" in app.warning[0].value
 
 
 def test_every_tensor_is_listed_and_the_filter_finds_some(tmp_path: Path) -> None:
@@ -168,7 +215,6 @@ def test_two_models_at_once_say_which_is_open() -> None:
         ("model.safetensors", b"version https://git-lfs.github.com/spec/v1\nsize 5\n", "Git LFS"),
         ("t.csv", b"1,2\n3,word\n", "line 2, column 2"),
         ("t.csv", b"1,2\n3,1e300\n", "larger than float32 holds"),
-        ("lora.safetensors", save({"h.0.lora_A.weight": ROWS}), "lora.safetensors holds only"),
     ],
 )
 def test_uploads_that_are_no_checkpoints_are_explained(
@@ -179,6 +225,13 @@ def test_uploads_that_are_no_checkpoints_are_explained(
     assert words in sentence
     assert not sentence.startswith(f"{name.partition('.')[0]}: {name}"), "its name once"
     assert said(app)
+
+
+def test_an_adapter_alone_is_named_and_its_tensors_listed() -> None:
+    app = upload(run(), ("lora.safetensors", save({"h.0.lora_A.weight": ROWS})))
+    assert not app.error
+    assert "lora.safetensors holds only an adapter" in said(app)
+    assert "h.0.lora_A.weight" in said(app)
 
 
 def test_paths_are_kept_to_the_folder_of_the_operator(
