@@ -2,11 +2,13 @@
 
 One request asks where the file lies (the Hub answers with a signed address), then every read
 is one ranged request there. A server that ignores the range would send hundreds of megabytes:
-only status 206 with exactly the range asked for is read, and never more bytes than that.
+only status 206 with exactly the range asked for is read (or 200 where that is the whole of a
+small file), and never more bytes than that.
 """
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -24,6 +26,7 @@ BLOCK = 64 << 10
 
 _KEPT = 2 * BLOCK  # bytes of an answer that stays in memory; larger ones lie in the cache
 _TIMEOUT = 20.0  # seconds without a byte
+_GRACE, _SLOWEST = 20.0, 20_000  # seconds, and bytes a second after them: a drip never ends
 _RETRIED = (401, 403, 416, 500, 502, 503, 504)  # a signed address may have expired
 
 
@@ -121,9 +124,11 @@ class RemoteFile:
                 self.traffic.add(requests=1)
                 if answer.status_code == 206:
                     self._check_range(answer.headers.get("Content-Range"), start, length)
+                whole = answer.status_code == 200 and (start, length) == (0, self.size)
+                if answer.status_code == 206 or whole:  # of a small file the range is all of it
                     return self._body(answer.iter_raw(), length)
                 status = answer.status_code
-        except httpx2.HTTPError as err:
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as err:
             if again:
                 return self._request(start, length, again=False)
             raise SourceError(
@@ -151,12 +156,20 @@ class RemoteFile:
             )
 
     def _body(self, chunks: Iterable[bytes], length: int) -> bytes:
-        data = bytearray()
+        data, late = bytearray(), False
+        deadline = time.monotonic() + _GRACE + length / _SLOWEST
         for chunk in chunks:
             data += chunk
-            if len(data) > length:
+            late = time.monotonic() > deadline
+            if len(data) > length or late:
                 break
         self.traffic.add(nbytes=len(data))
+        if len(data) < length and late:
+            raise SourceError(
+                f"{self._host()} is too slow: {len(data):,} of {length:,} bytes of {self.name} "
+                f"came in {_GRACE + length / _SLOWEST:,.0f} seconds. Try again later, or download "
+                f"the file and open it from disk."
+            )
         if len(data) != length:
             raise SourceError(
                 f"{self._host()} sent {len(data):,} of {length:,} bytes of {self.name}. Try again."

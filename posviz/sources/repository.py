@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from posviz.sources.readers import Traffic
 
 _TIMEOUT = 10.0  # seconds
+_MOST_FILES = 10_000  # of a listing that are looked at, as of a folder
 _KINDS = {"model": "model", "dataset": "data set"}
 _TOKEN = re.compile(r"[!-~]{1,1000}")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -143,13 +145,13 @@ def _ask(repository: Repository, traffic: Traffic) -> dict[str, object]:
         raise SourceError(no_id(repository.id, kind=repository.kind)) from err
     except (httpx2.HTTPError, OSError) as err:
         raise _UnreachableError(str(unreachable(repository))) from err
-    except (ValueError, TypeError, KeyError) as err:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as err:
         raise SourceError(f"{host} answered with something that is no model listing.") from err
     files: dict[str, list[int]] = {}
-    for sibling in info.siblings or ():
+    for sibling in islice(info.siblings or (), _MOST_FILES):
         name, size = sibling.rfilename, sibling.size
         plain = re.fullmatch(r"[\w][\w.+ -]*(?:/[\w][\w.+ -]*)*", name)
-        if plain and isinstance(size, int):
+        if plain and type(size) is int and size >= 0:
             files[name] = [size, int(sibling.lfs is not None)]
     if not info.sha or not _COMMIT.fullmatch(info.sha):
         raise SourceError(f"{host} named no commit for {repository.id}.")

@@ -68,7 +68,7 @@ def search(text: str, access: Access, *, limit: int = 20) -> tuple[HubModel, ...
         raise SourceError(f"{host} refused the search. Try again later.") from err
     except (httpx2.HTTPError, OSError) as err:
         raise SourceError(f"{host} cannot be reached. Check the network and try again.") from err
-    except (ValueError, TypeError, KeyError, AttributeError) as err:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as err:
         raise SourceError(f"{host} answered with something that is no list of models.") from err
 
 

@@ -53,9 +53,12 @@ class FakeHub:
     ignore_ranges: bool = False
     expire_once: bool = False  # the first signed address is refused
     answer: int | None = None  # a status for every listing
+    listing: bytes | None = None  # and a body
     silent: bool = False  # hang up without an answer
     shift: int = 0  # answer with a range this far from the one asked for
     large: int = 10_000  # files of this size are stored apart
+    hold: int | None = None  # bytes of a stored file after which the answer waits for `go`
+    go: threading.Event = field(default_factory=threading.Event)
     url: str = ""
     cdn_url: str = ""
 
@@ -114,6 +117,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             try:
+                if hub.hold is not None and len(body) > hub.hold and self.server.role == "cdn":
+                    self.wfile.write(body[: hub.hold])
+                    hub.go.wait(60)
+                    body = body[hub.hold :]
                 self.wfile.write(body)
             except OSError:
                 self.close_connection = True
@@ -137,6 +144,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if hub.answer is not None:
             self._error(hub.answer, "")
             return
+        if hub.listing is not None:
+            self._send(200, {"Content-Type": "application/json"}, hub.listing)
+            return
         asked = parse_qs(urlsplit(self.path).query)
         found = [
             {"_id": "0" * 24, "id": repo, "downloads": 9, "pipeline_tag": "text-generation"}
@@ -152,6 +162,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         assert found is not None
         if hub.answer is not None:
             self._error(hub.answer, "")
+        elif hub.listing is not None:
+            self._send(200, {"Content-Type": "application/json"}, hub.listing)
         elif not self._may_read(found[1]):
             return
         elif found[2] not in (None, "main", COMMIT):

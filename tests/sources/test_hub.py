@@ -13,6 +13,8 @@ import pytest
 
 from posviz import sources
 from posviz.errors import SourceError
+from posviz.sources import ranges
+from posviz.sources.search import search
 
 REPO = "org/gpt2"
 PROJECT = Path(__file__).resolve().parents[2]
@@ -126,6 +128,54 @@ def test_server_that_ignores_ranges_is_refused_before_its_body(gpt2_repo, tmp_pa
     hub.ignore_ranges = True
     hub.large = 1 << 30  # served by the Hub itself
     with pytest.raises(SourceError, match=r"ignores byte ranges"):
+        sources.open(f"hub:{REPO}", access=hub.access(tmp_path / "cache"))
+
+
+def test_a_small_file_that_comes_whole_is_the_range_that_was_asked_for(
+    fake_hub, model_folder, rows, tmp_path
+):
+    table = rows(16, 8)
+    fake_hub.repos[REPO] = model_folder({"wpe.weight": table}, {"model_type": "gpt2"})
+    fake_hub.ignore_ranges = True
+    found = sources.open(f"hub:{REPO}", access=fake_hub.access(tmp_path / "cache"))
+    assert found.model_type == "gpt2"
+    assert np.array_equal(found.table().weights, table)
+
+
+def test_a_drip_is_not_waited_for(gpt2_repo, tmp_path, monkeypatch):
+    hub, _ = gpt2_repo
+    monkeypatch.setattr(ranges, "_GRACE", 0)
+    monkeypatch.setattr(ranges, "_SLOWEST", 1e15)
+    # The table comes in many pieces, the first of them too late.
+    with pytest.raises(SourceError, match=r"is too slow: [\d,]+ of [\d,]+ bytes of model"):
+        sources.open(f"hub:{REPO}", access=hub.access(tmp_path / "cache"))
+
+
+@pytest.mark.parametrize(
+    "listing",
+    [
+        b"[]", b"null", b"not json", b"[" * 100_000, b'{"id":5,"sha":7,"siblings":3}',
+        b'{"_id":"0","id":"x","sha":"%s","siblings":[{}]}' % (b"0" * 40),
+    ],
+)  # fmt: skip
+def test_a_listing_that_is_none_is_one_sentence(gpt2_repo, tmp_path, listing):
+    hub, _ = gpt2_repo
+    hub.listing = listing
+    access = hub.access(tmp_path / "cache")
+    with pytest.raises(SourceError, match="answered with something that is no model listing"):
+        sources.open(f"hub:{REPO}", access=access)
+    if listing != b"[]":
+        with pytest.raises(SourceError, match="answered with something that is no list of models"):
+            search("gpt", access)
+
+
+def test_files_of_a_listing_that_cannot_be_are_passed_over(gpt2_repo, tmp_path):
+    hub, _ = gpt2_repo
+    names = {"model.safetensors": -5, "../config.json": 9, "a\x1b.bin": 9, "pytorch_model.bin": 1.5}
+    siblings = [{"rfilename": name, "size": size} for name, size in names.items()]
+    listing = {"_id": "0", "id": REPO, "sha": "0" * 40, "siblings": siblings * 5000}
+    hub.listing = json.dumps(listing).encode()
+    with pytest.raises(SourceError, match="it holds nothing"):
         sources.open(f"hub:{REPO}", access=hub.access(tmp_path / "cache"))
 
 
@@ -353,8 +403,6 @@ def test_folder_that_cannot_be_written_is_no_error(gpt2_repo, tmp_path):
 
 
 def test_search_finds_names_and_says_when_it_cannot(gpt2_repo, tmp_path):
-    from posviz.sources.search import search
-
     hub, _ = gpt2_repo
     access = hub.access(tmp_path / "cache")
     assert [(m.ref, m.downloads, m.task) for m in search("gpt", access)] == [
