@@ -30,11 +30,14 @@ from posviz.training.text import library_text, read_text
 from posviz.training.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from posviz.training.config import TrainConfig
 
 _HELD_OUT = 0.1  # share of the text, its end, that the loss is measured on
 _HELD_OUT_TOKENS = 2048  # of that; a measurement should cost less than the steps before it
 _MOST_LOGITS = 1 << 22  # numbers in the output of what is read at once: with gradients, 64 MB
+_PACE, _SLOWEST = 0.05, 1e-4  # of a row's size in a step, and the least learning rate
 _OFTEN = 20  # steps during which every second one is kept: each may take a minute
 
 
@@ -186,10 +189,24 @@ def tuning_config(
     if lender is None:
         source = lender = _anywhere(source, access)
     folder_of(lender, access)  # refuses what is no model, before anything is made
-    fingerprint = load(source, access=access).fingerprint
+    table = load(source, access=access)
+    given.setdefault("learning_rate", usual_rate(table.weights))
     return PretrainedConfig(
-        source=source, lender=lender, fingerprint=fingerprint, n_positions=length, **given
+        source=source, lender=lender, fingerprint=table.fingerprint, n_positions=length, **given
     )
+
+
+def usual_rate(rows: NDArray[np.float32]) -> float:
+    """A learning rate at which a number of a usual row may move by 5 % of its size in a step.
+
+    AdamW steps by about the rate, whatever the gradient, and tables differ tenfold in size.
+
+    Parameters
+    ----------
+    rows : array of shape (n_positions, d_model)
+    """
+    size = float(np.median(np.sqrt(np.square(rows, dtype=np.float64).mean(axis=1))))
+    return float(f"{_PACE * size:.1g}") if _PACE * size > _SLOWEST else _SLOWEST
 
 
 def _of_posviz(source: str, access: Access | None) -> bool:

@@ -18,7 +18,7 @@ from posviz.model.loss import loss_by_position
 from posviz.model.measuring import Measured, Order, measure
 from posviz.model.runner import open_model
 from posviz.model.texts import sequences
-from posviz.model.tuner import Tuner, sequences_at_once, trainer_of, tuning_config
+from posviz.model.tuner import Tuner, sequences_at_once, trainer_of, tuning_config, usual_rate
 from posviz.training.engine import train
 from posviz.training.finetune import FineTuneConfig
 from posviz.training.pretrained import PretrainedConfig, config_of
@@ -150,6 +150,15 @@ def test_sequences_read_apart_have_the_gradient_of_the_batch(
     for loss, gradient in gradients[1:]:
         assert loss == pytest.approx(gradients[0][0], rel=1e-5)
         torch.testing.assert_close(gradient, gradients[0][1], rtol=1e-4, atol=1e-7)
+
+
+def test_the_usual_rate_follows_the_size_of_a_usual_row() -> None:
+    rows = np.full((9, 4), 0.2, dtype=np.float32)
+    assert usual_rate(rows) == 0.01
+    rows[0] = 100  # a special first row does not count
+    assert usual_rate(rows) == 0.01
+    assert usual_rate(rows * -3) == 0.03
+    assert usual_rate(rows * 0) > 0
 
 
 def test_the_output_of_a_large_model_allows_one_sequence() -> None:
