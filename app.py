@@ -10,7 +10,7 @@ from pathlib import Path
 import streamlit as st
 
 from posviz.errors import PosvizError
-from posviz.ui import address, assets, figure, page, picker
+from posviz.ui import address, assets, figure, page, picker, visitor
 
 HERE = Path(__file__).parent
 
@@ -78,5 +78,6 @@ picker.sidebar()
 st.session_state[page.STARTED] = True
 try:
     chosen.run()
+    visitor.welcome()
 except PosvizError as error:
     st.error(str(error), icon=":material/error:")

@@ -7,10 +7,10 @@ from posviz.ui import address, lab, page, reel, screen, shelf, trained, trainer
 VIEWS = {"film": "Film", "steps": "Step by step"}
 
 found = page.question("How does a table form?")
+job = lab.watched()
 lab.refusal()
-job = lab.current()
 live = job is not None and job.alive
-trainer.controls(busy=live)
+trainer.controls(busy=lab.busy())
 if live:
     page.answer("Training.", "The curve, the loss and the map of pairs move together.")
     lab.watch(job)
@@ -22,6 +22,7 @@ else:
         other = reel.choose_beside(shown)
     view = address.choice("Show", VIEWS, on=right, key="reel", default="film")
     page.answer(*reel.said(shown))
+    reel.ending(shown)
     reel.numbers(shown, other)
     step = None
     if view == "film":

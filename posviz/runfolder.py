@@ -14,6 +14,8 @@ SNAPSHOTS = "snapshots.safetensors"
 HISTORY = "history.safetensors"  # the snapshots of a shipped demo, in half the bytes
 MODEL = "model.safetensors"
 JOB = ".job"  # the id of the job that trains it, for a visitor who comes back
+OWNER = ".owner"  # the digest of the visitor who started it
+TEXT = "text.txt"  # a visitor's own, to train on
 
 # What a file system, a URL and run:NAME@STEP all take; no leading dot, so nothing is hidden.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")

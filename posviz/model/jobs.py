@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import atexit
-import json
-import subprocess
 import sys
 import threading
 import time
 from collections import deque
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from posviz import processes
 from posviz.errors import ModelError
 from posviz.model.transport import unpacked
 from posviz.model.worker import packed_access
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Sequence
 
     from posviz.model.measuring import Begun, Measured, Order
@@ -115,20 +114,14 @@ class Jobs:
             job = Job(owner, order)
             asked = {"order": asdict(order), "access": packed_access(access), "fetch": fetch}
             try:
-                job.process = subprocess.Popen(  # noqa: S603 our own module
-                    self._worker, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE, text=True, encoding="utf-8",
-                )  # fmt: skip
-                assert job.process.stdin is not None
-                job.process.stdin.write(json.dumps(asked) + "\n")
-                job.process.stdin.flush()
+                job.process = processes.start(self._worker, asked)
             except OSError as err:
                 raise ModelError(
                     f"The measuring process could not be started ({err.strerror}). Close other "
                     f"programs and try again."
                 ) from err
             self._jobs.append(job)
-        for follow in (self._read, self._watch):
+        for follow in (self._follow, self._watch):
             threading.Thread(target=follow, args=(job, job.process), daemon=True).start()
         return job
 
@@ -147,31 +140,22 @@ class Jobs:
         for job in list(self._jobs):
             self.stop(job)
 
-    def _read(self, job: Job, process: subprocess.Popen[str]) -> None:
-        errors: deque[str] = deque(maxlen=5)
-        assert process.stdout is not None
-        assert process.stderr is not None
-        reader = threading.Thread(target=errors.extend, args=(process.stderr,), daemon=True)
-        reader.start()
+    def _follow(self, job: Job, process: subprocess.Popen[str]) -> None:
         ending: dict[str, Any] = {}
-        for line in process.stdout:
-            with suppress(ValueError):  # a line cut off by a kill
-                said = json.loads(line)
-                if said["event"] in ("begun", "measured"):
-                    job.now = {}
-                    job.results.append(unpacked(said))
-                elif said["event"] in ("fetching", "opening"):
-                    job.now = said
-                else:
-                    ending = said
-        code = process.wait()
-        reader.join()
-        for stream in (process.stdin, process.stdout, process.stderr):
-            with suppress(OSError, AttributeError):
-                stream.close()  # type: ignore[union-attr]
+
+        def hear(event: dict[str, Any]) -> None:
+            if event["event"] in ("begun", "measured"):
+                job.now = {}
+                job.results.append(unpacked(event))
+            elif event["event"] in ("fetching", "opening"):
+                job.now = event
+            else:
+                ending.update(event)
+
+        code, cause = processes.follow(process, hear)
         with self._lock:
             if job.alive:
-                job.message = ending.get("message") or _cause(ending, code, errors)
+                job.message = ending.get("message") or _message(ending, code, cause)
                 job.state = "failed" if job.message else "done"
             job.process = None
 
@@ -182,7 +166,7 @@ class Jobs:
             time.sleep(_WATCH)
 
 
-def _cause(ending: dict[str, Any], code: int, errors: Sequence[str]) -> str | None:
+def _message(ending: dict[str, Any], code: int, cause: str) -> str | None:
     """Why a worker ended without a last word: a sentence, or None after a good end."""
     if ending.get("event") == "done":
         return None
@@ -191,5 +175,4 @@ def _cause(ending: dict[str, Any], code: int, errors: Sequence[str]) -> str | No
             "The system ended the measurement: most likely the model needs more memory than is "
             "free. Choose a shorter length or fewer sequences."
         )
-    last = errors[-1].strip() if errors else f"exit code {code}"
-    return f"The measurement ended by itself ({last}). Try again, or open another model."
+    return f"The measurement ended by itself ({cause}). Try again, or open another model."

@@ -8,54 +8,36 @@ and keeps it open; when it closes, the process ends. Each line of JSON on standa
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import sys
 import threading
 from pathlib import Path
 from typing import Any
 
 from posviz.errors import PosvizError
+from posviz.processes import leave, say, take_order
 from posviz.sources import Access
 
 _EVERY = 0.5  # seconds between two looks at a download
 
 
-def _say(event: str, **values: Any) -> None:
-    sys.stdout.write(json.dumps({"event": event, **values}) + "\n")
-    sys.stdout.flush()
-
-
 def main() -> None:
     """Measure as the parent asks, and say how it goes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is for the parent
-    if hasattr(os, "nice"):
-        os.nice(10)  # the pages stay quick
-    order = json.loads(sys.stdin.readline())
-
-    def watch() -> None:
-        # The bare descriptor: a thread inside sys.stdin's lock would break the interpreter's exit.
-        while os.read(0, 1024):
-            pass
-        os._exit(0)  # nothing is written to disk, so nothing is lost
-
-    threading.Thread(target=watch, daemon=True).start()
+    order = take_order(leave)  # nothing is written to disk, so nothing is lost
     try:
         _measure(order)
-        _say("done")
+        say("done")
     except PosvizError as err:
-        _say("failed", message=str(err))
+        say("failed", message=str(err))
     except MemoryError:
-        _say("failed", message=_NO_ROOM)
+        say("failed", message=_NO_ROOM)
     except BrokenPipeError:  # the parent is gone
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        pass
+    leave()
 
 
 def _measure(asked: dict[str, Any]) -> None:
     access = access_of(asked["access"])
     folder = _fetch(asked["order"]["ref"], access) if asked["fetch"] else None
-    _say("opening")
+    say("opening")
     from posviz.model.measuring import Order, measure
     from posviz.model.runner import open_model
     from posviz.model.transport import packed
@@ -63,7 +45,7 @@ def _measure(asked: dict[str, Any]) -> None:
     order = Order(**{**asked["order"], "methods": tuple(asked["order"]["methods"])})
     model = open_model(order.ref, access=access, folder=folder)
     for event in measure(model, order):
-        _say(**packed(event))
+        say(**packed(event))
 
 
 def _fetch(ref: str, access: Access) -> Path:
@@ -81,7 +63,7 @@ def _fetch(ref: str, access: Access) -> Path:
         while not ended.wait(_EVERY):
             files = list(blobs.iterdir()) if blobs.is_dir() else []
             have = sum(map(_size, files)) - before
-            _say("fetching", bytes=min(max(have, 0), size), of=size)
+            say("fetching", bytes=min(max(have, 0), size), of=size)
 
     looking = threading.Thread(target=look, daemon=True)
     looking.start()

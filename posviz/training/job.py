@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from posviz.training.config import TrainConfig
+    from posviz.training.config import Schedule
 
 State = Literal["queued", "running", "done", "stopped", "failed"]
 
@@ -26,25 +24,30 @@ class Job:
     Parameters
     ----------
     id : str
-        Cannot be guessed: whoever knows it may watch and stop the run.
-    holders : set of str
-        The visitor who started it, and whoever came with its id: another tab, or the same one
-        after a refresh. Each may watch and stop it.
-    config : TrainConfig
+        Cannot be guessed: whoever knows it may watch the run.
+    owner : str
+        The visitor who started it, in however many tabs; a secret, unlike the id.
+    config : TrainConfig or PretrainedConfig
     out : Path
         The run folder.
     resume : bool
     state : {"queued", "running", "done", "stopped", "failed"}
     message : str or None
-        Why it failed, in a sentence.
+        Why it failed, or why it was stopped by none of its visitors, in a sentence.
     progress : mapping
         The worker's last ``progress`` line; empty before the first.
     history : deque of (step, batch loss in nats)
+    ending : mapping
+        The worker's last word; empty while it has none.
+    last_seen : float
+        When its owner was last known to be here, in seconds of the monotonic clock.
+    why : str or None
+        The message to come, of a run that is being stopped.
     """
 
     id: str
-    holders: set[str]
-    config: TrainConfig
+    owner: str
+    config: Schedule
     out: Path
     resume: bool
     state: State = "queued"
@@ -54,6 +57,8 @@ class Job:
     last_seen: float = field(default_factory=time.monotonic)
     process: subprocess.Popen[str] | None = None
     stopping: bool = False
+    why: str | None = None
+    ending: dict[str, Any] = field(default_factory=dict)
 
     @property
     def alive(self) -> bool:
@@ -64,20 +69,28 @@ class Job:
         """Say that somebody is watching."""
         self.last_seen = time.monotonic()
 
+    def hear(self, event: dict[str, Any]) -> None:
+        """Take up what the worker says."""
+        if event["event"] != "progress":
+            self.ending = event
+            return
+        if event["batch_loss"] is not None:
+            self.history.append((event["step"], event["batch_loss"]))
+        self.progress = event
 
-def outcome(
-    job: Job, ending: dict[str, Any], code: int, errors: Sequence[str]
-) -> tuple[State, str | None]:
-    """State and message at the end of a worker, from its last word, exit code and error output."""
-    event = ending.get("event")
-    if event == "failed":
-        return "failed", ending["message"]
-    if event in ("done", "stopped"):
-        return event, None
-    if job.stopping:  # it took longer than the grace and was ended
-        return "stopped", None
-    cause = errors[-1].strip() if errors else f"exit code {code}"
-    return "failed", (
-        f"The training process ended by itself ({cause}). The snapshots so far are kept; "
-        f"resume the run to go on."
-    )
+    def end(self, code: int, cause: str) -> None:
+        """Settle what became of the run, now that its worker has ended: see ``follow``."""
+        self.process = None
+        said = self.ending.get("event")
+        if said == "done":
+            self.state = "done"
+        elif said == "failed":
+            self.state, self.message = "failed", self.ending["message"]
+        elif said == "stopped" or self.stopping:  # the latter: ended, since it took too long
+            self.state, self.message = "stopped", self.why
+        else:
+            self.state = "failed"
+            self.message = (
+                f"The training process ended by itself ({cause}). The snapshots so far are kept; "
+                f"resume the run to go on."
+            )

@@ -7,30 +7,38 @@ a crash takes nothing with it. Nothing here knows about pages.
 from __future__ import annotations
 
 import atexit
-import json
 import subprocess
 import sys
 import threading
 import time
 import uuid
-from collections import deque
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from posviz import processes
 from posviz.errors import TrainingError
-from posviz.training.job import Job, outcome
+from posviz.training.job import Job
+from posviz.training.recording import note_end
+from posviz.training.shelf import discard_empty
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from posviz.training.config import TrainConfig
+    from posviz.training.config import Schedule
 
 WORKER = (sys.executable, "-m", "posviz.training.worker")
-_GRACE = 1.2  # seconds a worker has to keep its last snapshot before it is ended
+_GRACE = 1.0  # seconds a worker has to keep its last snapshot before it is ended
 _WATCH = 0.5  # seconds between looks for jobs that nobody watches
+_LEFT = (
+    "The server stopped this run: its visitor had been away for {away:.0f} s, and another one was "
+    "waiting for the place. All is kept up to then; Go on takes it up."
+)
+_FORGOTTEN = (
+    "The server stopped this run: its visitor had been away for {away:.0f} s. All is kept up to "
+    "then; Go on takes it up."
+)
 _KEPT = 50  # ended jobs that can still be asked about
-_ERRORS = 20  # last lines of a worker's error output that are kept
 
 
 class Jobs:
@@ -41,11 +49,12 @@ class Jobs:
     bound : int
         Runs at once; more wait their turn.
     orphan_seconds : float
-        A job is stopped, its last snapshot kept, when for so long nobody has watched it and none
-        of its holders was present.
+        A job is stopped, its last snapshot kept, when its owner has been away for so long.
+    grace_seconds : float
+        The same for a job that runs while somebody else, who is here, waits for its place.
     worker : sequence of str
         Command that starts a worker.
-    present : callable (holder) -> bool
+    present : callable (owner) -> bool
         Whether a visitor is still here, on whatever page.
     """
 
@@ -54,19 +63,21 @@ class Jobs:
         *,
         bound: int = 1,
         orphan_seconds: float = 600.0,
+        grace_seconds: float = 60.0,
         worker: Sequence[str] = WORKER,
-        present: Callable[[str], bool] = lambda holder: False,
+        present: Callable[[str], bool] = lambda owner: False,
     ) -> None:
         self._present = present
         self._bound = bound
         self._orphan_seconds = orphan_seconds
+        self._grace_seconds = grace_seconds
         self._worker = tuple(worker)
         self._jobs: dict[str, Job] = {}  # in the order of starting: the queue is the order here
         self._lock = threading.RLock()
         self._watcher: threading.Thread | None = None
         atexit.register(self.close)
 
-    def start(self, visitor: str, config: TrainConfig, out: Path, *, resume: bool = False) -> Job:
+    def start(self, visitor: str, config: Schedule, out: Path, *, resume: bool = False) -> Job:
         """Start a run, or put it in the queue; a visitor's job that is alive is given back instead.
 
         Raises
@@ -84,7 +95,7 @@ class Jobs:
                     f"another name."
                 )
             self._forget()
-            job = Job(uuid.uuid4().hex, {visitor}, config, out, resume)
+            job = Job(uuid.uuid4().hex, visitor, config, out, resume)
             self._jobs[job.id] = job
             self._advance()
             if self._watcher is None or not self._watcher.is_alive():
@@ -97,25 +108,10 @@ class Jobs:
         return self._jobs.get(job_id)
 
     def of(self, visitor: str) -> Job | None:
-        """The newest job that a visitor holds, or None."""
+        """The newest job that a visitor started, or None."""
         with self._lock:
-            mine = [job for job in self._jobs.values() if visitor in job.holders]
+            mine = [job for job in self._jobs.values() if job.owner == visitor]
         return mine[-1] if mine else None
-
-    def adopt(self, job_id: str, visitor: str) -> Job | None:
-        """The job of that id for one more holder, as after a browser refresh; None if unknown.
-
-        A visitor who already has a live job keeps that one: never two.
-        """
-        with self._lock:
-            mine = self.of(visitor)
-            if mine is not None and mine.alive:
-                return mine
-            job = self.get(job_id)
-            if job is not None:
-                job.holders.add(visitor)
-                job.touch()
-            return job
 
     def trains(self, folder: Path) -> bool:
         """Whether somebody's live job writes to this folder, or waits to."""
@@ -151,16 +147,26 @@ class Jobs:
         with self._lock:
             return sum(job.state == "running" for job in self._jobs.values())
 
-    def stop(self, job: Job, *, wait: bool = True) -> None:
-        """Stop a job within two seconds; what it has written stays, with a last snapshot."""
+    def stop(self, job: Job, *, wait: bool = True, why: str | None = None) -> None:
+        """Stop a job within two seconds; what it has written stays, with a last snapshot.
+
+        Parameters
+        ----------
+        job : Job
+        wait : bool
+            Until it has ended.
+        why : str or None
+            What to tell its visitor, who did not ask for it.
+        """
         with self._lock:
             if job.state == "queued":
-                job.state = "stopped"
+                job.state, job.message = "stopped", why
+                discard_empty(job.out)
                 return
             process = job.process
-            if process is None:
+            if process is None or job.stopping:
                 return
-            job.stopping = True
+            job.stopping, job.why = True, why
         with suppress(OSError):
             assert process.stdin is not None
             process.stdin.close()  # the worker's sign to keep a last snapshot and end
@@ -176,11 +182,9 @@ class Jobs:
         """Stop every job: the server is going down."""
         with self._lock:
             alive = [job for job in self._jobs.values() if job.alive]
+            alive.sort(key=lambda job: job.state == "running")  # those in the queue begin no more
             for job in alive:
-                if job.state == "queued":
-                    job.state = "stopped"
-        for job in alive:
-            self.stop(job, wait=False)
+                self.stop(job, wait=False)
         deadline = time.monotonic() + 2 * _GRACE
         for job in alive:
             if job.process is not None:
@@ -194,27 +198,16 @@ class Jobs:
             del self._jobs[job.id]
 
     def _advance(self) -> None:
-        """Start waiting jobs while there is room; the lock is held."""
-        for job in self._jobs.values():
-            if self.running() >= self._bound:
-                return
-            if job.state == "queued":
+        """Start waiting jobs while there is room, of visitors who are here first."""
+        waiting = [job for job in self._jobs.values() if job.state == "queued"]
+        for job in sorted(waiting, key=self._is_left):  # the lock is held; the order stays else
+            if self.running() < self._bound:
                 self._launch(job)
 
     def _launch(self, job: Job) -> None:
         order = {"config": job.config.as_dict(), "out": str(job.out), "resume": job.resume}
         try:
-            process = subprocess.Popen(  # noqa: S603 our own module, nothing typed by anybody
-                self._worker,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                encoding="utf-8",
-            )
-            assert process.stdin is not None
-            process.stdin.write(json.dumps(order) + "\n")
-            process.stdin.flush()
+            job.process = processes.start(self._worker, order)
         except OSError as err:
             job.state = "failed"
             job.message = (
@@ -222,38 +215,24 @@ class Jobs:
                 f"programs and train again."
             )
             return
-        job.state, job.process = "running", process
-        threading.Thread(target=self._read, args=(job, process), daemon=True).start()
+        job.state = "running"
+        threading.Thread(target=self._follow, args=(job, job.process), daemon=True).start()
 
-    def _read(self, job: Job, process: subprocess.Popen[str]) -> None:
-        """Follow a worker's lines to their end, then let the next job begin."""
-        errors: deque[str] = deque(maxlen=_ERRORS)
-        assert process.stdout is not None
-        assert process.stderr is not None
-        reader = threading.Thread(target=errors.extend, args=(process.stderr,), daemon=True)
-        reader.start()
-        ending: dict[str, Any] = {}
-        for line in process.stdout:
-            with suppress(ValueError):  # a line cut off by a kill
-                said = json.loads(line)
-                if said["event"] == "progress":
-                    if said["batch_loss"] is not None:
-                        job.history.append((said["step"], said["batch_loss"]))
-                    job.progress = said
-                else:
-                    ending = said
-        code = process.wait()
-        reader.join()
-        for stream in (process.stdin, process.stdout, process.stderr):
-            with suppress(OSError, AttributeError):
-                stream.close()  # type: ignore[union-attr]
+    def _follow(self, job: Job, process: subprocess.Popen[str]) -> None:
+        """Keep what a worker says until it ends, then let the next job begin."""
+        code, cause = processes.follow(process, job.hear)
         with self._lock:
-            job.state, job.message = outcome(job, ending, code, errors)
-            job.process = None
+            job.end(code, cause)
+            if job.message:
+                note_end(job.out, job.message)
             self._advance()
 
+    def _is_left(self, job: Job) -> bool:
+        """Whether its visitor has been away for longer than somebody who waits has to bear."""
+        return time.monotonic() - job.last_seen > self._grace_seconds
+
     def _watch(self) -> None:
-        """Stop the jobs that nobody watches, as long as there are any alive."""
+        """Stop the jobs whose visitors are away, as long as there are any alive."""
         while True:
             time.sleep(_WATCH)
             with self._lock:
@@ -261,12 +240,16 @@ class Jobs:
                 if not alive:
                     self._watcher = None
                     return
-            limit = time.monotonic() - self._orphan_seconds
             for job in alive:
-                if any(self._present(holder) for holder in tuple(job.holders)):
+                if self._present(job.owner):
                     job.touch()
-                elif job.last_seen < limit:
-                    self.stop(job, wait=False)
+            waited_for = any(job.state == "queued" and not self._is_left(job) for job in alive)
+            for job in alive:
+                away = time.monotonic() - job.last_seen
+                if away > self._orphan_seconds:
+                    self.stop(job, wait=False, why=_FORGOTTEN.format(away=away))
+                elif waited_for and job.state == "running" and self._is_left(job):
+                    self.stop(job, wait=False, why=_LEFT.format(away=away))
 
 
 def _end(process: subprocess.Popen[str]) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from posviz.errors import TrainingError
-from posviz.runfolder import METRICS, SNAPSHOTS, snapshot_name
+from posviz.runfolder import CONFIG, METRICS, SNAPSHOTS, snapshot_name
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
@@ -47,6 +47,17 @@ def write_whole(path: Path, content: bytes) -> None:
 def json_bytes(value: Any, *, indent: int | None = None) -> bytes:
     """Strict JSON, one line end at the end; NaN and infinity are refused."""
     return (json.dumps(value, indent=indent, allow_nan=False, ensure_ascii=False) + "\n").encode()
+
+
+def note_end(folder: Path, sentence: str) -> None:
+    """Write into a run's ``config.json`` why it ended, until it is taken up again.
+
+    A folder that was given up or cannot be written stays as it is.
+    """
+    with suppress(OSError, ValueError, TypeError, KeyError, TrainingError):
+        config = json.loads((folder / CONFIG).read_bytes())
+        config["posviz"]["ended"] = sentence
+        write_whole(folder / CONFIG, json_bytes(config, indent=2))
 
 
 class Recording:

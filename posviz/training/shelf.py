@@ -12,12 +12,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from posviz.errors import TrainingError
-from posviz.runfolder import CONFIG, JOB, METRICS, MODEL, NAME, SNAPSHOTS, VOCABULARY, runs_folder
+from posviz.runfolder import (
+    CONFIG,
+    JOB,
+    METRICS,
+    MODEL,
+    NAME,
+    OWNER,
+    SNAPSHOTS,
+    TEXT,
+    VOCABULARY,
+    runs_folder,
+)
 from posviz.training.recording import json_bytes, write_whole
 
 if TYPE_CHECKING:
     from posviz.training.runs import Run
 
+_PREPARED = {JOB, OWNER, TEXT}  # what a folder holds before its run begins
 _EXPORTED = (CONFIG, VOCABULARY, METRICS, SNAPSHOTS, MODEL)
 
 
@@ -42,11 +54,23 @@ def new_run_folder(stem: str, *, first: int = 1) -> Path:
 
 
 def discard_empty(folder: Path) -> None:
-    """Remove the folder of a run that was refused before it wrote anything."""
+    """Remove the folder of a run that ended before it wrote anything; what holds more stays."""
     with suppress(OSError):
-        if {path.name for path in folder.iterdir()} <= {JOB}:  # what holds more stays
-            (folder / JOB).unlink(missing_ok=True)
+        held = {path.name for path in folder.iterdir()}
+        if held <= _PREPARED:
+            for name in held:
+                (folder / name).unlink()
             folder.rmdir()
+
+
+def discard_unbegun() -> None:
+    """Remove what runs left that waited in the queue of a server which was killed.
+
+    To be called before a server has a queue of its own.
+    """
+    with suppress(OSError):
+        for marked in runs_folder().glob(f"*/{JOB}"):
+            discard_empty(marked.parent)
 
 
 def rename_run(run: Run, name: str) -> None:

@@ -9,61 +9,64 @@ then ``done``, ``stopped`` or ``failed`` with a ``message``.
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import sys
 import threading
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from posviz.errors import PosvizError
+from posviz.processes import leave, say, take_order
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from posviz.training.loop import Trainer
+
+_NO_ROOM = (
+    "This machine has too little memory for the model at this length. Choose a shorter length, or "
+    "a smaller model."
+)
 _BETWEEN_LINES = 0.1  # seconds; a page that redraws twice a second needs no more
 
 
-def _say(event: str, **values: Any) -> None:
-    sys.stdout.write(json.dumps({"event": event, **values}, allow_nan=False) + "\n")
-    sys.stdout.flush()
+def main(make: Callable[[Any], Trainer] | None = None) -> None:
+    """Train as the parent asks, and say how it goes.
 
-
-def main() -> None:
-    """Train as the parent asks, and say how it goes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is for the parent
-    if hasattr(os, "nice"):
-        os.nice(10)  # the pages stay quick
-    order = json.loads(sys.stdin.readline())
+    Parameters
+    ----------
+    make : function (configuration) -> Trainer, or None
+        As of :func:`posviz.training.engine.train`; None for models of posviz.
+    """
     stopped = threading.Event()
-
-    def watch() -> None:
-        # The bare descriptor: a thread inside sys.stdin's lock would break the interpreter's exit.
-        while os.read(0, 1024):
-            pass
-        stopped.set()
-
-    threading.Thread(target=watch, daemon=True).start()
+    order = take_order(stopped.set)
     try:
-        _train(order, stopped)
+        _train(order, stopped, make)
     except PosvizError as err:
-        _say("failed", message=str(err))
+        say("failed", message=str(err))
+    except MemoryError:
+        say("failed", message=_NO_ROOM)
     except BrokenPipeError:  # the parent is gone; the run folder has everything
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        pass
+    leave()
 
 
-def _train(order: dict[str, Any], stopped: threading.Event) -> None:
+def _train(
+    order: dict[str, Any], stopped: threading.Event, make: Callable[[Any], Trainer] | None
+) -> None:
     import torch
 
-    from posviz.training.config import TrainConfig
     from posviz.training.engine import train
+    from posviz.training.finetuner import trainer_of
+    from posviz.training.pretrained import PretrainedConfig, config_of
 
-    torch.set_num_threads(1)  # one core for training, and the same bits on every machine
-    config = TrainConfig.from_dict(order["config"])
-    last = 0.0
-    for now in train(config, order["out"], resume=order["resume"], stop=stopped.is_set):
+    config = config_of(order["config"])
+    if not isinstance(config, PretrainedConfig):
+        torch.set_num_threads(1)  # one core for training, and the same bits on every machine
+    last, out, resume = 0.0, order["out"], order["resume"]
+    for now in train(config, out, resume=resume, stop=stopped.is_set, make=make or trainer_of):
         if now.metrics is None and time.monotonic() - last < _BETWEEN_LINES:
             continue
         last = time.monotonic()
-        _say(
+        say(
             "progress",
             step=now.step,
             steps=now.steps,
@@ -73,7 +76,7 @@ def _train(order: dict[str, Any], stopped: threading.Event) -> None:
             seconds=now.seconds,
             metrics=now.metrics,
         )
-    _say("stopped" if now.step < now.steps else "done")
+    say("stopped" if now.step < now.steps else "done")
 
 
 if __name__ == "__main__":

@@ -28,6 +28,12 @@ def visitor_access() -> Access:
     return replace(_paths(), token=_token())
 
 
+def is_shared() -> bool:
+    """Whether the server is for other people too, each of whom sees and touches their own."""
+    paths = _paths()
+    return not paths.local_paths or paths.local_root is not None
+
+
 def _paths() -> Access:
     setting = os.environ.get(LOCAL_PATHS, "on").strip()
     if setting.lower() in {"on", ""}:

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import math
-import uuid
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import streamlit as st
-from streamlit import runtime
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from posviz.analysis.decomposition import decompose
 from posviz.analysis.film import laid_over
@@ -19,92 +15,101 @@ from posviz.figures.curve import curve_3d
 from posviz.figures.heatmap import heatmap
 from posviz.figures.steps import over_steps
 from posviz.runfolder import JOB
-from posviz.training.config import TrainConfig, default_config
 from posviz.training.jobs import Jobs
+from posviz.training.pretrained import config_of
 from posviz.training.recording import write_whole
 from posviz.training.runs import Run, list_runs, open_run
-from posviz.training.shelf import discard_empty, new_run_folder
-from posviz.training.text import checked_text, decode
-from posviz.ui import figure, page
-from posviz.ui.access import visitor_access
+from posviz.training.shelf import discard_empty, discard_unbegun
+from posviz.ui import figure, page, visitor
+from posviz.ui.access import is_shared
 from posviz.ui.format import literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from pathlib import Path
 
     import numpy as np
     from numpy.typing import NDArray
 
     from posviz.figures.picture import Picture
+    from posviz.training.config import Schedule
     from posviz.training.job import Job
 
-TEXT = "text.txt"  # a visitor's own, in the folder of the run
 EVERY = 0.7  # seconds between looks at a live run
 WATCHED = "film"  # the menu of runs to watch
 BESIDE = "beside"  # the menu of runs to watch at the same time
-_JOB = "job"  # in the address, so that a refresh finds its run again
-_VISITOR, _MINE, _LIVE, _REFUSED = "_visitor", "_my_runs", "_live_curve", "_refused_run"
-_TOLD = "_told"
+_JOB = "job"  # in the address: a link to watch a run
+_LINKED, _SEEN = "_linked_job", "_seen_runs"  # the job that a link named; runs it let one watch
+_LIVE, _REFUSED, _TOLD = "_live_curve", "_refused_run", "_told"
 _SHOWN = "_shown_job"  # the last job whose end was taken notice of
 
 
 @st.cache_resource(show_spinner=False)
 def jobs() -> Jobs:
     """The one registry of this server."""
-    return Jobs(present=_is_here)
-
-
-@st.cache_resource(show_spinner=False)
-def _sessions() -> dict[str, str]:
-    """The session of each visitor with a run."""
-    return {}
-
-
-def _is_here(visitor: str) -> bool:
-    """Whether a visitor's browser is still connected, on whatever page."""
-    session = _sessions().get(visitor)
-    if session is None or not runtime.exists():
-        return False
-    return runtime.get_instance().is_active_session(session)
+    discard_unbegun()
+    return Jobs(present=visitor.is_here)
 
 
 def current() -> Job | None:
-    """The visitor's newest run, found again by its address after a refresh."""
-    session, known = st.session_state, jobs()
-    visitor = session.setdefault(_VISITOR, uuid.uuid4().hex)
-    job = known.of(visitor)
-    asked = st.query_params.get(_JOB)
-    if job is None and asked:
-        job = known.adopt(asked, visitor)
-        if job is not None:
-            _remember(job.out.name)
-    if job is not None:
-        context = get_script_run_ctx()
-        if job.alive and context is not None:
-            _sessions()[visitor] = context.session_id
+    """The visitor's newest run; at one's own machine also the one that the address names."""
+    job = jobs().of(visitor.this())
+    if job is None and not is_shared():
+        job = _named()
+    if job is not None and (job.alive or not _names_another()):
         st.query_params[_JOB] = job.id
+    return job
+
+
+def watched() -> Job | None:
+    """The run to show while it lives: the visitor's own, else one whose link they came with."""
+    job = current()
+    if job is not None and job.alive:
+        return job
+    return _named() or job
+
+
+def _names_another() -> bool:
+    """Whether the address is a link to a run that lives."""
+    linked = jobs().get(st.query_params.get(_JOB, ""))
+    return linked is not None and linked.alive
+
+
+def _named() -> Job | None:
+    """The job that this visit's address named; what a killed server left is told once."""
+    session = st.session_state
+    asked = st.query_params.get(_JOB)
+    job = jobs().get(asked or session.get(_LINKED, ""))
+    if job is not None:
+        session[_LINKED] = job.id
+        session.setdefault(_SEEN, set()).add(job.out.name)
     elif asked:
         del st.query_params[_JOB]
         _find_again(asked)
     return job
 
 
+def may_touch(job: Job) -> bool:
+    """Whether this visitor may stop a job: a link to it lets them watch."""
+    return not is_shared() or job.owner == visitor.this()
+
+
 def _find_again(job_id: str) -> None:
     """Take up the run of a job that this server does not know: it was started anew since."""
     for run in list_runs():
         try:
-            mine = (run.folder / JOB).read_text() == job_id
+            same = (run.folder / JOB).read_text() == job_id
         except (OSError, ValueError):
             continue
-        if mine and run.steps:
-            _remember(run.name)
+        if same and run.steps:
+            st.session_state.setdefault(_SEEN, set()).add(run.name)
             st.session_state[WATCHED] = f"run:{run.name}"
             if not run.finished:
                 steps = run.settings.get("steps", 0)
+                mine = "; Go on takes it up." if visitor.owns(run.folder) else "."
                 tell(
                     f"The server was started anew while {run.name} was trained. All is kept up to "
-                    f"step {run.steps[-1]:,} of {steps:,}; Go on takes it up."
+                    f"step {run.steps[-1]:,} of {steps:,}{mine}"
                 )
             return
 
@@ -115,47 +120,25 @@ def busy() -> bool:
     return job is not None and job.alive
 
 
-@dataclass(frozen=True)
-class Text:
-    """A text of the visitor's own: the name of its file, and what is in it."""
-
-    name: str
-    content: bytes
-
-
-def train(settings: Mapping[str, Any], text: Text | None) -> None:
-    """Start a run as the controls ask, or say why not."""
-    try:
-        config = default_config(**settings)
-        if text is not None:
-            checked_text(
-                decode(text.content, name=text.name),
-                name=text.name,
-                sequence_length=config.sequence_length,
-            )
-        folder = new_run_folder(config.task)
-        if text is not None:
-            write_whole(folder / TEXT, text.content)
-            config = default_config(**settings, text=str(folder / TEXT))
-        begin(config, folder)
-    except TrainingError as error:
-        refuse(str(error))
-
-
 def go_on(run: Run) -> None:
     """Take up a run that was stopped."""
     try:
-        begin(TrainConfig.from_dict(run.settings), run.folder, resume=True)
+        begin(config_of(run.settings), run.folder, resume=True)
     except TrainingError as error:
         refuse(str(error))
 
 
-def begin(config: TrainConfig, folder: Path, *, resume: bool = False) -> None:
+def begin(config: Schedule, folder: Path, *, resume: bool = False) -> None:
     """Start a run of this visitor in a folder, or put it in the queue; raises TrainingError."""
-    job = jobs().start(st.session_state[_VISITOR], config, folder, resume=resume)
+    try:
+        job = jobs().start(visitor.this(), config, folder, resume=resume)
+    except TrainingError:
+        discard_empty(folder)
+        raise
     if job.out != folder:  # another tab of this visitor was quicker
         discard_empty(folder)
-    _remember(job.out.name)
+    st.session_state.pop(_LINKED, None)
+    visitor.claim(job.out)
     write_whole(job.out / JOB, job.id.encode())
 
 
@@ -204,11 +187,14 @@ def watch(job: Job, draw: Callable[[Job, Run], None] | None = None) -> None:
 
 
 def _live(job: Job, draw: Callable[[Job, Run], None]) -> None:
-    job.touch()
     if not job.alive:
         st.rerun()
     said, stop = st.columns([5, 1], vertical_alignment="center")
-    stop.button("Stop", key="stop", on_click=jobs().stop, args=(job,), width="stretch")
+    if may_touch(job):
+        job.touch()
+        stop.button("Stop", key="stop", on_click=jobs().stop, args=(job,), width="stretch")
+    else:
+        stop.caption("Another visitor's run")
     with said:
         steps = job.config.steps
         st.progress(min(job.progress.get("step", 0) / max(steps, 1), 1.0), text=_told(job))
@@ -220,7 +206,10 @@ def _live(job: Job, draw: Callable[[Job, Run], None]) -> None:
 def _told(job: Job) -> str:
     if place := jobs().place(job):
         before = "the run before it" if place == 1 else f"{place} runs before it"
-        return f"In the queue: waits for {before} to end. One trains at a time."
+        return (
+            f"In the queue: waits for {before} to end. One trains at a time, and a run whose "
+            f"visitor is gone for a minute makes room."
+        )
     now = job.progress
     if not now:
         return "Starting: the training process loads its library."
@@ -286,19 +275,18 @@ def loss(
 
 
 def mine() -> tuple[Run, ...]:
-    """Runs this visitor may see: all at one's own machine, their own on a shared server."""
-    access = visitor_access()
-    shared = not access.local_paths or access.local_root is not None
-    own = st.session_state.get(_MINE, set())
-    return tuple(run for run in list_runs() if run.steps and (not shared or run.name in own))
+    """Runs this visitor may change: all at one's own machine, their own on a shared server."""
+    return tuple(run for run in list_runs() if run.steps and visitor.owns(run.folder))
+
+
+def seen() -> tuple[Run, ...]:
+    """Runs this visitor may watch: their own, and those whose links they came with."""
+    linked = st.session_state.get(_SEEN, set())
+    shown = (run for run in list_runs() if run.name in linked or visitor.owns(run.folder))
+    return tuple(run for run in shown if run.steps)
 
 
 def renamed(old: str, new: str) -> None:
     """Go on as before with a run that has another name now."""
-    _remember(new)
     if st.session_state.get(WATCHED) == f"run:{old}":
         st.session_state[WATCHED] = f"run:{new}"
-
-
-def _remember(name: str) -> None:
-    st.session_state.setdefault(_MINE, set()).add(name)

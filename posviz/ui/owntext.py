@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from posviz.errors import PosvizError
-from posviz.ui import lab
 from posviz.ui.access import visitor_access
 from posviz.ui.format import data_size, literal
 
@@ -19,7 +19,15 @@ NAME = "text_dataset"
 _TAKEN, _SAID = "_text_of_dataset", "_text_refused"  # what was fetched, and why not
 
 
-def own_text() -> lab.Text | None:
+@dataclass(frozen=True)
+class Text:
+    """A text of the visitor's own: the name of its file, and what is in it."""
+
+    name: str
+    content: bytes
+
+
+def own_text() -> Text | None:
     """The text to train on; None for the help topics of Python."""
     upload, hub = st.columns(2)
     own = upload.file_uploader(
@@ -36,16 +44,16 @@ def own_text() -> lab.Text | None:
             "of a table its text column. You are asked first.",
         )
         fetched = _of_dataset((name or "").strip())
-    return fetched if own is None else lab.Text(own.name, own.getvalue())
+    return fetched if own is None else Text(own.name, own.getvalue())
 
 
-def _of_dataset(name: str) -> lab.Text | None:
+def _of_dataset(name: str) -> Text | None:
     """The text of a data set, once the visitor has agreed to its size."""
     session = st.session_state
     if not name:
         session.pop(_TAKEN, None)
         return None
-    taken: lab.Text | None = session.get(_TAKEN)
+    taken: Text | None = session.get(_TAKEN)
     if taken is not None and taken.name == name:
         letters = len(taken.content.decode())
         st.caption(literal(f"{letters:,} characters of {name} are the text of the next run."))
@@ -71,7 +79,7 @@ def _fetch(name: str, corpus: Corpus) -> None:
     from posviz.sources.corpus import read_corpus
 
     try:
-        st.session_state[_TAKEN] = lab.Text(name, read_corpus(corpus).encode())
+        st.session_state[_TAKEN] = Text(name, read_corpus(corpus).encode())
     except PosvizError as error:
         st.session_state[_SAID] = str(error)
 

@@ -21,7 +21,7 @@ from posviz.runfolder import runs_folder
 from posviz.sources.demos import DEMOS
 from posviz.training.positions import TABLE_KINDS
 from posviz.training.runs import Run, open_run
-from posviz.ui import lab, page
+from posviz.ui import lab, page, visitor
 from posviz.ui.format import decimal, literal, percent
 from posviz.ui.page import Number
 from posviz.ui.picker import TABLE
@@ -126,6 +126,8 @@ def said(reel: Reel) -> tuple[str, str]:
     if not reel.learned:
         kind = TABLE_KINDS[reel.run.settings["table"]]
         headline = f"The rows never changed. {kind.explanation}"
+    elif reel.run.settings.get("source"):
+        headline = "A stretched table, fine-tuned at its new length."
     elif reel.order >= ORDERED:
         which = "The rows that were trained" if reel.unseen else "Random rows"
         headline = f"{which} became an ordered curve."
@@ -144,6 +146,14 @@ def said(reel: Reel) -> tuple[str, str]:
     if reel.unseen:
         told += [untrained.said(reel.unseen)]
     return headline, " ".join(told)
+
+
+def ending(reel: Reel) -> None:
+    """Why the run ended before its time, if nobody asked it to."""
+    job = lab.current()
+    told = job.message if job is not None and job.state == "failed" else None  # by lab.refusal
+    if reel.run.ended not in (None, told) and not reel.run.finished:
+        st.info(literal(reel.run.ended or ""), icon=":material/info:")
 
 
 def numbers(reel: Reel, other: Reel | None) -> None:
@@ -185,7 +195,8 @@ def take_over(reel: Reel, at: int | None) -> None:
         icon=":material/open_in_full:",
         on_click=partial(st.session_state.__setitem__, TABLE, ref),
     )
-    if reel.ref.startswith("run:") and reel.run.settings and not reel.run.finished:
+    unfinished = reel.ref.startswith("run:") and reel.run.settings and not reel.run.finished
+    if unfinished and visitor.owns(reel.run.folder):
         middle.button(
             f"Go on to step {reel.run.settings['steps']:,}",
             key="go-on",
@@ -218,7 +229,7 @@ def _look(stamps: dict[str, str]) -> None:
 
 def _refs() -> list[str]:
     demos = sorted(DEMOS.iterdir(), reverse=True)
-    return [f"run:{run.name}" for run in lab.mine()] + [f"demo:{demo.name}" for demo in demos]
+    return [f"run:{run.name}" for run in lab.seen()] + [f"demo:{demo.name}" for demo in demos]
 
 
 def _folder(ref: str) -> Any:

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from posviz.errors import TrainingError
+from posviz.runfolder import TEXT
 from posviz.training.config import TrainConfig, default_config
 from posviz.training.experiments import EXPERIMENTS, Experiment
 from posviz.training.positions import TABLE_KINDS
+from posviz.training.recording import write_whole
+from posviz.training.shelf import discard_empty, new_run_folder
 from posviz.training.tasks import TASKS
+from posviz.training.text import checked_text, decode
 from posviz.ui import address, lab, page
 from posviz.ui.format import literal
 from posviz.ui.owntext import own_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from posviz.ui.owntext import Text
 
 SIZES: dict[str, tuple[str, dict[str, int]]] = {  # label, and the settings behind it
     "small": ("Small", {"n_positions": 32, "d_model": 32}),
@@ -57,12 +67,34 @@ def controls(*, busy: bool) -> None:
         icon=":material/play_arrow:",
         width="stretch",
         disabled=busy,
-        on_click=lab.train,
+        on_click=_train,
         args=({"task": task, "seed": int(seed), **SIZES[size][1], **more}, text),
     )
 
 
-def _settings(task: str, size: str) -> tuple[dict[str, Any], lab.Text | None]:
+def _train(settings: Mapping[str, Any], text: Text | None) -> None:
+    """Start a run as the controls ask, or say why not."""
+    folder = None
+    try:
+        config = default_config(**settings)
+        if text is not None:
+            checked_text(
+                decode(text.content, name=text.name),
+                name=text.name,
+                sequence_length=config.sequence_length,
+            )
+        folder = new_run_folder(config.task)
+        if text is not None:
+            write_whole(folder / TEXT, text.content)
+            config = default_config(**settings, text=str(folder / TEXT))
+        lab.begin(config, folder)
+    except TrainingError as error:
+        lab.refuse(str(error))
+        if folder is not None:
+            discard_empty(folder)
+
+
+def _settings(task: str, size: str) -> tuple[dict[str, Any], Text | None]:
     """What else a run can be told, and the text of the person's own if there is one."""
     kind, steps, length, scale, decay = st.columns(5)
     usual = default_config(task, **SIZES[size][1])

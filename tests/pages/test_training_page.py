@@ -15,9 +15,10 @@ from posviz.errors import TrainingError
 from posviz.training.config import default_config
 from posviz.training.metrics import snapshot_metrics
 from posviz.training.recording import Recording
-from posviz.ui import lab
+from posviz.ui import lab, visitor
 
 if TYPE_CHECKING:
+    from posviz.training.job import Job
     from posviz.training.jobs import Jobs
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -110,8 +111,7 @@ def test_stop_keeps_the_run_and_go_on_takes_it_up(registry: Jobs) -> None:
     assert app.selectbox(key="film").value == "run:copy-1"
     app.button(key="go-on").click().run()
     assert not app.exception
-    (visitor,) = job.holders
-    again = registry.of(visitor)
+    again = registry.of(job.owner)
     assert again is not job
     assert (again.out, again.resume) == (job.out, True)
 
@@ -130,6 +130,101 @@ def test_a_refresh_finds_the_run_again_and_a_stranger_has_none(registry: Jobs) -
     assert "job" not in stranger.query_params
 
 
+@pytest.fixture
+def shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server for other people: everybody has their own runs."""
+    monkeypatch.setenv("POSVIZ_LOCAL_PATHS", "off")
+
+
+def trained(app: AppTest, registry: Jobs, *, steps: int = 20_000) -> Job:
+    app.number_input(key="steps-copy").set_value(steps).run()
+    app.button(key="train").click().run()
+    assert not app.exception
+    return list(registry._jobs.values())[-1]
+
+
+@pytest.mark.usefixtures("shared")
+def test_a_link_to_a_run_lets_others_watch_and_no_more(home: Path, registry: Jobs) -> None:
+    app = visit(task="Copy from k back", size="Small")
+    job = trained(app, registry)
+    until(app, lambda: job.progress.get("step", 0) > 10)
+    guest = visit(job=job.id, task="Copy from k back", size="Small")
+    assert not guest.exception
+    assert guest.get("progress"), "it is watched"
+    assert "Another visitor's run" in said(guest)
+    keys = {button.key for button in guest.button}
+    assert "stop" not in keys
+    assert "**copy-1**" not in said(guest), "it is not on their shelf"
+    assert not guest.button(key="train").disabled, "they may train one of their own"
+    own = trained(guest, registry)
+    assert (own.state, own.owner == job.owner) == ("queued", False)
+    assert guest.query_params["job"] == own.id
+    guest.button(key="stop").click().run()
+    assert (own.state, job.state) == ("stopped", "running")
+    # The link goes on to show the film when the run has ended, without a button to go on with it.
+    app.button(key="stop").click().run()
+    later = visit(job=job.id)
+    assert not later.exception
+    assert "run:copy-1" in later.selectbox(key="film").options
+    later.selectbox(key="film").set_value("run:copy-1").run()
+    assert "go-on" not in {button.key for button in later.button}
+    assert "**copy-1**" not in said(later)
+
+
+@pytest.mark.usefixtures("shared")
+def test_a_browser_that_comes_back_has_its_runs(
+    registry: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its cookie is the visitor: a fresh tab, without the address, finds the run that lives."""
+    app = visit(task="Copy from k back", size="Small")
+    job = trained(app, registry)
+    until(app, lambda: job.progress.get("step", 0) > 10)
+    drawn = [one.proto.component_name for one in app.get("bidi_component")]
+    assert drawn.count("posviz_visitor") == 1, "the cookie is on its way"
+    with_cookie(monkeypatch, job.owner)
+    tab = visit(task="Copy from k back", size="Small")
+    assert tab.button(key="stop")
+    assert tab.button(key="train").disabled, "never a second one"
+    tab.button(key="stop").click().run()
+    assert job.state == "stopped"
+    registry.close()
+    lab.jobs.clear()  # and after the server was started anew
+    again = visit()
+    assert "**copy-1**" in said(again)
+    with_cookie(monkeypatch, "0" * 32)
+    assert "**copy-1**" not in said(visit())
+
+
+@pytest.mark.parametrize("cookie", ["", "x" * 32, "0" * 31, "0" * 33, "../" * 10, "é" * 32])
+def test_a_cookie_that_is_none_of_ours_is_nobody(
+    cookie: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_cookie(monkeypatch, cookie)
+    app = visit()
+    assert not app.exception
+    assert app.session_state["_visitor"] != cookie
+    assert len(app.session_state["_visitor"]) == 32
+
+
+def with_cookie(monkeypatch: pytest.MonkeyPatch, number: str) -> None:
+    from streamlit.runtime.context import ContextProxy
+
+    cookies = property(lambda self: {visitor.COOKIE: number})
+    monkeypatch.setattr(ContextProxy, "cookies", cookies)
+
+
+def test_a_run_that_the_server_stopped_says_why(home: Path, registry: Jobs) -> None:
+    app = visit(task="Copy from k back", size="Small")
+    job = trained(app, registry)
+    until(app, lambda: job.progress.get("step", 0) > 10)
+    registry.stop(job, why="The server stopped this run: somebody waited.")
+    app.run()
+    (info,) = app.info
+    assert info.value.replace("\\", "") == "The server stopped this run: somebody waited."
+    (later,) = visit(film="run:copy-1").info
+    assert later.value == info.value
+
+
 def test_a_second_visitor_waits_in_a_queue_that_is_told(registry: Jobs) -> None:
     first, second = (
         visit(task="Copy from k back", size="Small"),
@@ -141,8 +236,9 @@ def test_a_second_visitor_waits_in_a_queue_that_is_told(registry: Jobs) -> None:
         assert not app.exception
     assert [job.state for job in registry._jobs.values()] == ["running", "queued"]
     (bar,) = app.get("progress")
-    assert (
-        bar.proto.text == "In the queue: waits for the run before it to end. One trains at a time."
+    assert bar.proto.text == (
+        "In the queue: waits for the run before it to end. One trains at a time, and a run whose "
+        "visitor is gone for a minute makes room."
     )
 
 
@@ -338,6 +434,9 @@ def test_a_server_that_was_killed_is_told_and_the_run_goes_on(
     monkeypatch.setenv("POSVIZ_LOCAL_PATHS", "off")  # nor that the run is this visitor's
     stranger = visit(job="0" * 32)
     assert "copy-1" not in said(stranger)
+    guest = visit(job=job.id)
+    assert "go-on" not in {button.key for button in guest.button}
+    with_cookie(monkeypatch, job.owner)
     again = visit(job=job.id)
     assert not again.exception
     (info,) = again.info

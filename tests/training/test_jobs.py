@@ -14,9 +14,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from posviz.errors import TrainingError
+from posviz.runfolder import JOB, OWNER, TEXT
 from posviz.training.config import default_config
+from posviz.training.engine import train
 from posviz.training.jobs import Jobs
 from posviz.training.runs import open_run
+from posviz.training.shelf import discard_unbegun
 
 if TYPE_CHECKING:
     from posviz.training.job import Job
@@ -109,21 +112,12 @@ def test_two_jobs_never_share_a_folder(make_jobs: Callable[..., Jobs], tmp_path:
     )
 
 
-def test_a_refresh_adopts_the_job(make_jobs: Callable[..., Jobs], tmp_path: Path) -> None:
-    jobs = make_jobs()
-    job = jobs.start("before", fake(10**6), tmp_path / "run")
-    assert jobs.adopt(job.id, "after") is job
-    assert jobs.of("after") is job
-    assert jobs.of("before") is job, "a second tab takes nothing from the first"
-    assert jobs.adopt("0" * 32, "somebody") is None
-
-
-def test_whoever_has_a_live_job_keeps_it(make_jobs: Callable[..., Jobs], tmp_path: Path) -> None:
+def test_a_job_is_its_owners(make_jobs: Callable[..., Jobs], tmp_path: Path) -> None:
     jobs = make_jobs(bound=2)
     mine = jobs.start("ada", fake(10**6), tmp_path / "mine")
     other = jobs.start("bob", fake(10**6), tmp_path / "other")
-    assert jobs.adopt(other.id, "ada") is mine
-    assert other.holders == {"bob"}
+    assert (jobs.of("ada"), jobs.of("bob"), jobs.of("eve")) == (mine, other, None)
+    assert (jobs.get(mine.id), jobs.get("0" * 32)) == (mine, None)
 
 
 @pytest.mark.parametrize("stubborn", [False, True])
@@ -169,6 +163,96 @@ def test_a_visitor_on_another_page_keeps_the_run(
     assert job.state == "running"
     here.clear()
     wait_for(lambda: job.state == "stopped")
+
+
+def test_somebody_who_waits_gets_the_place_of_a_visitor_who_left(
+    make_jobs: Callable[..., Jobs], tmp_path: Path
+) -> None:
+    here = {"ada", "bob"}
+    jobs = make_jobs(grace_seconds=0.7, present=here.__contains__)
+    out = tmp_path / "run"
+    out.mkdir()
+    (out / "config.json").write_text('{"posviz": {"training": {"steps": 9}}}')
+    job = jobs.start("ada", fake(10**6), out)
+    here.discard("ada")
+    time.sleep(2)  # longer than the grace, and nobody waits
+    assert job.state == "running"
+    waits = jobs.start("bob", fake(10**6), tmp_path / "waits")
+    wait_for(lambda: waits.state == "running")
+    assert job.state == "stopped"
+    assert job.message.startswith("The server stopped this run: its visitor had been away for ")
+    assert open_run(out).ended == job.message, "its folder says why"
+
+
+def test_a_visitor_who_comes_back_in_time_keeps_the_place(
+    make_jobs: Callable[..., Jobs], tmp_path: Path
+) -> None:
+    here = {"ada", "bob"}
+    jobs = make_jobs(grace_seconds=1.5, present=here.__contains__)
+    job = jobs.start("ada", fake(10**6), tmp_path / "run")
+    waits = jobs.start("bob", fake(10**6), tmp_path / "waits")
+    here.discard("ada")
+    time.sleep(0.6)  # a refresh
+    here.add("ada")
+    time.sleep(2)
+    assert (job.state, waits.state) == ("running", "queued")
+
+
+def test_one_who_left_the_queue_makes_nobody_lose_a_place(
+    make_jobs: Callable[..., Jobs], tmp_path: Path
+) -> None:
+    here = {"cid"}
+    jobs = make_jobs(grace_seconds=0.7, present=here.__contains__)
+    job = jobs.start("ada", fake(10**6), tmp_path / "run")
+    left = jobs.start("bob", fake(10**6), tmp_path / "left")
+    wait_for(lambda: jobs._is_left(left))
+    job.touch()
+    time.sleep(1.2)
+    assert job.state == "running", "who waits is not there to be given the place"
+    stays = jobs.start("cid", fake(10**6), tmp_path / "stays")
+    wait_for(lambda: stays.state == "running")
+    assert left.state == "queued", "and is passed by, not forgotten"
+
+
+def test_what_waited_leaves_no_folder_behind(
+    make_jobs: Callable[..., Jobs], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = make_jobs()
+    jobs.start("ada", fake(10**6), tmp_path / "runs")
+    waits = jobs.start("bob", fake(10**6), prepared(tmp_path / "waits"))
+    jobs.stop(waits)
+    assert not waits.out.exists()
+    # A server that was killed could not: the next one does, and leaves all that was begun.
+    monkeypatch.setenv("POSVIZ_RUNS", str(tmp_path / "shelf"))
+    prepared(tmp_path / "shelf" / "waited")
+    (prepared(tmp_path / "shelf" / "begun") / "config.json").write_text("{}")
+    (tmp_path / "shelf" / "somebody-elses").mkdir()
+    discard_unbegun()
+    assert {path.name for path in (tmp_path / "shelf").iterdir()} == {"begun", "somebody-elses"}
+    assert len(list((tmp_path / "shelf" / "begun").iterdir())) == 4
+
+
+def prepared(folder: Path) -> Path:
+    """A run's folder as it is before its run begins."""
+    folder.mkdir(parents=True)
+    for name in (JOB, OWNER, TEXT):
+        (folder / name).write_text("x")
+    return folder
+
+
+def test_a_failure_stands_in_the_folder_until_the_run_goes_on(
+    make_jobs: Callable[..., Jobs], tmp_path: Path
+) -> None:
+    tiny = default_config("copy", steps=4, n_positions=8, d_model=8, batch_size=2)
+    for _ in train(tiny, tmp_path / "run"):
+        pass
+    job = make_jobs().start("ada", fake(seed=1), tmp_path / "run")
+    wait_for(lambda: not job.alive)
+    assert open_run(tmp_path / "run").ended == "The loss became nan."
+    longer = default_config("copy", steps=5, n_positions=8, d_model=8, batch_size=2)
+    for _ in train(longer, tmp_path / "run", resume=True):
+        pass
+    assert open_run(tmp_path / "run").ended is None
 
 
 def test_a_refusal_is_told_in_its_own_words(make_jobs: Callable[..., Jobs], tmp_path: Path) -> None:
