@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from posviz.errors import SourceError
 from posviz.export.lengths import FILE, at, path_of, twin
 from posviz.export.limits import JSON, Sizes, limits
-from posviz.sources import configs
+from posviz.sources import configs, layouts
 
 if TYPE_CHECKING:
     from posviz.export.limits import Limit
@@ -62,21 +62,25 @@ def size_key(
     entries : iterable of Entry
         Every tensor; the first layer says how large a patch is where the config does not.
     """
+    name = suspect.parts[0].name
+    types = configs.types(suspect.chain, name)
+    known = (layouts.layout((one,), name) for one in types)  # of the part, and of what it is in
+    if any(one is not None and one.length == "fixed" for one in known):
+        return None
     turned = grid[::-1] if _is_turned(suspect) else grid
     step = _pair(configs.value(suspect.chain, "patch_stride")) or _pair(
         configs.value(suspect.chain, "patch_size")
     )
     step = step or _patch(entries)
-    types = configs.types(suspect.chain, suspect.parts[0].name)
     for part in suspect.chain:
         for limit in limits(FILE):
             rule = _RULES.get(limit.rule)
             if rule is None or (limit.rule == "audio" and not set(types) & set(limit.types)):
                 continue
             size = rule.size(part, limit)
-            known = step or ((1, 1) if rule.in_patches or limit.rule == "audio" else None)
-            if size and known and rule.patches(size, part, known) == turned:
-                return SizeKey(path_of(config, part), limit, known)
+            of_key = step or ((1, 1) if rule.in_patches or limit.rule == "audio" else None)
+            if size and of_key and rule.patches(size, part, of_key) == turned:
+                return SizeKey(path_of(config, part), limit, of_key)
     return None
 
 

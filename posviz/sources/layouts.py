@@ -58,7 +58,8 @@ class Layout:
         ``learned``, ``sinusoidal`` (stored, never trained), ``box`` (coordinates of a layout
         box), ``auxiliary`` (tiles, output queries, tables no input reaches) or ``rotary``.
     length : str
-        Config key that counts positions; with ``:stored`` it counts the offset rows too.
+        Config key that counts positions; with ``:stored`` it counts the offset rows too;
+        ``fixed`` where the class sets the size of an image itself.
     note : str
     """
 

@@ -52,3 +52,45 @@ def test_a_large_checkpoint_arrives_whole(page: Page, app_url: str, tmp_path: Pa
     written = load_file(tmp_path / "large-64" / "model.safetensors")
     assert written["transformer.wte.weight"].tobytes() == tokens.tobytes()
     assert posviz.load(str(tmp_path / "large-64")).n_positions == 64
+
+
+def test_an_upload_goes_home_when_its_files_are_given_once_more(
+    page: Page, app_url: str, tmp_path: Path
+) -> None:
+    """From the visitor's disk to the page, back as a zip, and into transformers."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    config = transformers.GPT2Config(
+        n_positions=48, n_embd=16, n_layer=1, n_head=2, vocab_size=50, bos_token_id=0,
+        eos_token_id=0,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    model = transformers.GPT2LMHeadModel(config).eval()
+    model.save_pretrained(tmp_path / "tiny")
+    names = ("model.safetensors", "config.json", "generation_config.json")
+    files = [tmp_path / "tiny" / name for name in names]
+
+    page.goto(f"{app_url}/interpolation")
+    page.get_by_text("Upload a checkpoint").click()
+    page.locator('input[type="file"]').set_input_files(files)
+    expect(page.locator(".st-key-open-table")).to_contain_text("model")
+    page.get_by_text("Take the whole checkpoint home").click()
+    again = page.locator(".st-key-whole_files")
+    expect(again).to_contain_text("The files of an upload are not kept")
+    again.locator('input[type="file"]').set_input_files(files)
+    button = page.get_by_role("button", name=".zip, ")
+    expect(button).to_be_visible()
+    with page.expect_download() as download:
+        button.click()
+    folder = download.value.suggested_filename.removesuffix(".zip")
+    with zipfile.ZipFile(download.value.path()) as archive:
+        archive.extractall(tmp_path)
+    longer, said = transformers.GPT2LMHeadModel.from_pretrained(
+        tmp_path / folder, output_loading_info=True
+    )
+    assert not any(said.values())
+    length = longer.config.n_positions
+    assert length > 48
+    assert posviz.load(str(tmp_path / folder)).n_positions == length
+    with torch.no_grad():
+        assert longer(torch.zeros(1, length, dtype=torch.long)).logits.shape[1] == length

@@ -1,0 +1,98 @@
+"""A whole Hub model's download, watched: how much has come, and nothing half left behind."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from posviz.sources.snapshot import download, download_size
+
+if TYPE_CHECKING:
+    from posviz.sources.access import Access
+
+_EVERY = 0.25  # seconds between two looks
+_HALF = ".incomplete"  # how the Hub's library ends the name of a file that is still coming
+_OPEN_FILES = Path("/proc/self/fd")
+
+
+class Download:
+    """One download, into the cache that the Hub's own tools use.
+
+    Parameters
+    ----------
+    ref : str
+        As for :func:`posviz.sources.snapshot.download`.
+    access : Access
+    """
+
+    def __init__(self, ref: str, access: Access) -> None:
+        self._ref, self._access = ref, access
+        self._blobs: Path | None = None
+        self._before: dict[Path, int] = {}
+
+    def run(self, told: Callable[[int, int], None]) -> Path:
+        """The model's folder, once all of it is there.
+
+        Parameters
+        ----------
+        told : function (bytes that have come, bytes of all that was missing)
+            Called a few times a second, from a thread of its own.
+
+        Raises
+        ------
+        SourceError
+            As :func:`posviz.sources.snapshot.download`.
+        """
+        from huggingface_hub import constants
+
+        name, size = download_size(self._ref, self._access)
+        folder = Path(constants.HF_HUB_CACHE) / f"models--{name.replace('/', '--')}"
+        self._blobs = folder / "blobs"
+        self._before = _sizes(self._blobs)
+        ended = threading.Event()
+
+        def look() -> None:
+            while True:
+                now = _sizes(self._blobs)
+                have = sum(now.values()) - sum(self._before.values())
+                with suppress(BrokenPipeError):  # nobody listens any more
+                    told(min(max(have, 0), size), size)
+                if ended.wait(_EVERY):
+                    return
+
+        looking = threading.Thread(target=look, daemon=True)
+        looking.start()
+        try:
+            return download(self._ref, self._access)[0]
+        finally:
+            ended.set()
+            looking.join()
+
+    def abandon(self) -> None:
+        """Remove what has come by halves; the process must end right after."""
+        for path in _sizes(self._blobs).keys() - self._before.keys():
+            if path.name.endswith(_HALF) and _is_ours(path):
+                path.unlink(missing_ok=True)
+
+
+def _sizes(blobs: Path | None) -> dict[Path, int]:
+    found: dict[Path, int] = {}
+    with suppress(OSError):  # not there yet, or moved to its final name a moment ago
+        for path in sorted(blobs.iterdir()) if blobs else []:
+            found[path] = path.stat().st_size
+    return found
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether this process writes that file; another one may fetch the same model beside it."""
+    if not _OPEN_FILES.is_dir():
+        return True
+    with suppress(OSError):
+        for link in _OPEN_FILES.iterdir():
+            with suppress(OSError):
+                if link.readlink() == path.resolve():
+                    return True
+    return False
