@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from posviz.errors import SourceError
-from posviz.sources import adapters
+from posviz.sources import adapters, unread
 from posviz.sources.checkpoint import listed
 from posviz.sources.formats import jsons
 from posviz.sources.formats.tensors import brief, check_name, damaged, excerpt
@@ -39,12 +39,7 @@ _PREFERRED = (  # patterns for the base name of a weight file, best first
     adapters.FILES,
 )
 _SHARD = re.compile(r"(.*)-\d{5}-of-\d{5}(\.[a-z]+)$", re.IGNORECASE)
-_FOREIGN = (
-    (r".*\.index$|.*\.data-\d+-of-\d+$", "a TensorFlow checkpoint",
-     "convert it with transformers' from_pretrained(FOLDER, from_tf=True) and save_pretrained"),
-    (r".*\.msgpack", "Flax weights (msgpack)", "save them as safetensors"),
-    (r".*\.onnx", "an ONNX graph", "open the checkpoint it was exported from"),
-)  # fmt: skip
+_SHARD_SET = re.compile(r"-\d{5}(?=-of-\d{5}\.)")
 
 
 @dataclass(frozen=True)
@@ -131,12 +126,13 @@ def _choose(files: FileSet, inside: list[str]) -> Weights:
             shards = _shards(found)
             if shards:
                 return Weights(shards, config, None, _no_index(shards))
-            left = [posixpath.basename(name) for name in found[1:]]
-            first = brief(posixpath.basename(found[0]))
+            chosen = _latest(found)
+            left = [posixpath.basename(name) for name in found if name != chosen]
+            first = brief(posixpath.basename(chosen))
             many = (f"{files.label} holds several weight files; {first} is open. The others: "
                     f"{listed(left)}.")  # fmt: skip
-            return Weights((found[0],), config, None, (many,) if left else ())
-    raise _nothing(files, inside)
+            return Weights((chosen,), config, None, (many,) if left else ())
+    raise unread.refusal(files.label, files.names, inside)
 
 
 def _folder(files: FileSet, by_folder: dict[str, list[str]]) -> tuple[str, list[str]]:
@@ -154,11 +150,17 @@ def _folder(files: FileSet, by_folder: dict[str, list[str]]) -> tuple[str, list[
             return named, []
     top = min(folder.count("/") for folder in holding)
     holding = sorted((folder for folder in holding if folder.count("/") == top), key=_in_words)
-    numbered = len({re.sub(r"\d+", "", folder) for folder in holding}) == 1
-    first = holding[-1] if numbered else holding[0]
+    first = _latest(holding)
     if "text_encoder" in holding:
         first = "text_encoder"
     return first, [folder for folder in holding if folder != first]
+
+
+def _latest(names: list[str]) -> str:
+    """Of names that differ in their numbers only, the last of a training; else the first."""
+    if len({re.sub(r"\d+", "", name) for name in names}) == 1:
+        return max(names, key=_in_words)
+    return names[0]
 
 
 def _in_words(folder: str) -> list[tuple[int, str]]:
@@ -193,6 +195,7 @@ def _indexed(files: FileSet, inside: list[str], index: str, config: str | None) 
     folder = posixpath.dirname(index)
     weight_map = read_index(files.open(index))
     wanted = sorted(set(weight_map.values()))
+    siblings = [posixpath.basename(name) for name in inside if _is_sibling(name, wanted)]
     present = {posixpath.basename(name) for name in inside}
     there = [name for name in wanted if name in present]
     warnings = []
@@ -208,8 +211,14 @@ def _indexed(files: FileSet, inside: list[str], index: str, config: str | None) 
         stray = [
             posixpath.basename(name)
             for name in _all(inside, rf"(?!adapter_model|history|snapshots).*{re.escape(ending)}")
-            if posixpath.basename(name) not in wanted and "training_args" not in name
+            if posixpath.basename(name) not in (*wanted, *siblings) and "training_args" not in name
         ]
+        if siblings:
+            warnings.append(
+                f"{posixpath.basename(index)} does not name {listed(siblings)}, which by "
+                f"{'its name belongs' if len(siblings) == 1 else 'their names belong'} to the same "
+                f"model and {'was' if len(siblings) == 1 else 'were'} read too."
+            )
         if stray:
             warnings.append(
                 f"{listed(stray)} {'lies' if len(stray) == 1 else 'lie'} beside the files that "
@@ -217,7 +226,7 @@ def _indexed(files: FileSet, inside: list[str], index: str, config: str | None) 
             )
         full = {tensor: posixpath.join(folder, file) for tensor, file in weight_map.items()}
         return Weights(
-            tuple(posixpath.join(folder, name) for name in there),
+            tuple(posixpath.join(folder, name) for name in sorted({*there, *siblings})),
             config,
             full,
             tuple(warnings),
@@ -236,6 +245,15 @@ def _indexed(files: FileSet, inside: list[str], index: str, config: str | None) 
         f"there. The files that are there were read instead."
     )
     return Weights(tuple(found), config, None, (stale,), index)
+
+
+def _is_sibling(name: str, named: list[str]) -> bool:
+    """Whether a file is a shard of the numbered set that an index names the others of."""
+    own = _SHARD.match(posixpath.basename(name))
+    if own is None or posixpath.basename(name) in named:
+        return False
+    return all(_SHARD_SET.sub("", posixpath.basename(name)) == _SHARD_SET.sub("", other)
+               for other in named)  # fmt: skip
 
 
 def read_index(reader: Reader) -> dict[str, str]:
@@ -289,20 +307,3 @@ def _no_index(shards: tuple[str, ...]) -> tuple[str, ...]:
     if expected == len(shards):
         return ()
     return (f"{len(shards)} of {expected} shards are there; the others may hold more tensors.",)
-
-
-def _nothing(files: FileSet, inside: list[str]) -> SourceError:
-    for pattern, what, remedy in _FOREIGN:
-        if _find(inside, pattern):
-            return SourceError(f"{files.label} holds {what}, which is not read here: {remedy}.")
-    if inside and all(name.lower().endswith(".json") for name in inside):
-        which = brief(posixpath.basename(config_file(inside) or inside[0]))
-        return SourceError(
-            f"{which} says how a model is set up and holds no numbers of its own. Add the weights: "
-            f"model.safetensors, pytorch_model.bin or another checkpoint file."
-        )
-    there = listed([posixpath.basename(name) for name in inside]) or "nothing"
-    return SourceError(
-        f"{files.label} holds no weights that are read here; it holds {there}. Expected is "
-        f"model.safetensors, pytorch_model.bin or another checkpoint file."
-    )

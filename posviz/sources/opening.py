@@ -174,9 +174,10 @@ def worth_opening(files: FileSet, weights: Weights) -> list[str]:
     if not files.remote or weights.weight_map is None:
         return list(weights.files)
     tensors = weights.weight_map.items()
-    holding = {file for tensor, file in tensors if layouts.rule(tensor)} or {
-        file for tensor, file in tensors if ownnames.speaks_of_positions(tensor)
-    }
+    holding = {file for tensor, file in tensors if layouts.rule(tensor)}
+    if not holding:
+        holding = {file for tensor, file in tensors if ownnames.speaks_of_positions(tensor)}
+        holding |= {*weights.files} - {*weights.weight_map.values()}
     return [name for name in weights.files if name in holding]
 
 

@@ -240,7 +240,12 @@ def test_a_whole_model_with_an_adapter_in_it_is_a_whole_model(model_folder, rows
     [
         (("model.ckpt.index", "model.ckpt.data-00000-of-00001"), "a TensorFlow checkpoint"),
         (("flax_model.msgpack", "config.json"), "Flax weights"),
+        (("saved_model.pb",), "a TensorFlow checkpoint"),
+        ((".metadata", "__0_0.distcp"), "dcp_to_torch"),
+        (("_METADATA", "manifest.ocdbt"), "an Orbax checkpoint"),
+        (("adapter_config.json",), "not its weights. Add adapter_model.safetensors"),
         (("model.onnx",), "an ONNX graph"),
+        (("config.json", "onnx/model.onnx"), "an ONNX graph"),
         (("README.md",), "it holds README.md"),
         ((), "it holds nothing"),
     ],
@@ -249,6 +254,7 @@ def test_l18_folders_of_other_frameworks_are_named(tmp_path, files, words):
     folder = tmp_path / "other"
     folder.mkdir()
     for name in files:
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_bytes(b"{}")
     with pytest.raises(SourceError) as caught:
         sources.open(str(folder))
@@ -260,7 +266,7 @@ def test_l18_folders_of_other_frameworks_are_named(tmp_path, files, words):
     [
         ("m.onnx", "is an ONNX graph"), ("m.msgpack", "Flax weights"), ("m.tflite", "compiled"),
         ("m.ckpt.index", "TensorFlow"), ("m.tar", "archive"), ("m.gz", "archive"),
-        ("m.unknown", "not a checkpoint that is read here"),
+        ("__0_0.distcp", "dcp_to_torch"), ("m.unknown", "not a checkpoint that is read here"),
     ],
 )  # fmt: skip
 def test_l18_files_of_other_frameworks_are_named(refused, name, words):
@@ -368,6 +374,32 @@ def test_several_weight_files_are_named(tmp_path, write_safetensors, rows):
         write_safetensors(tmp_path / "two" / f"{name}.safetensors", {"wpe.weight": rows(16, 8)})
     assert sources.open(str(tmp_path / "two")).warnings == (
         "two holds several weight files; a.safetensors is open. The others: b.safetensors.",
+    )
+
+
+def test_of_numbered_files_the_last_opens(tmp_path, write_safetensors, rows):
+    for step in (90, 500, 1000):
+        write_safetensors(tmp_path / "run" / f"step-{step}.safetensors", {"wpe": rows(step, 8)})
+    found = sources.open(str(tmp_path / "run"))
+    assert found.tables[0].n_positions == 1000
+    assert found.warnings[0].startswith(
+        "run holds several weight files; step-1000.safetensors is open."
+    )
+
+
+@pytest.mark.parametrize("remote", [False, True])
+def test_shards_that_an_index_forgot_are_read(shards, rows, fake_hub, tmp_path, remote):
+    named, forgot = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
+    table = rows(16, 8)
+    files = {named: {"h.0.w": rows(16, 8)}, forgot: {"wpe.weight": table}}
+    root = shards({"h.0.w": named}, files)
+    fake_hub.repos["org/m"] = root
+    access = fake_hub.access(tmp_path / "cache")
+    found = sources.open("hub:org/m" if remote else str(root), access=access)
+    assert np.array_equal(found.table().weights, table)
+    assert found.warnings == (
+        f"model.safetensors.index.json does not name {forgot}, which by its name belongs to the "
+        f"same model and was read too.",
     )
 
 

@@ -17,7 +17,8 @@ _PICKLE = re.compile(rb"\x80[\x00-\x05][\x80-\x95().}\]cNKXqI]|c[\w.]+\n[\w.]+\n
 _KNOWN = (  # what the file starts with, endings, the sentence
     (b"\x00\x00\x00\x00\x00\x00\x00\x00", (".index",),
      "is the index of a TensorFlow checkpoint, which only TensorFlow reads. Convert the model "
-     "with transformers: from_pretrained(FOLDER, from_tf=True), then save_pretrained."),
+     "with transformers before version 5: from_pretrained(FOLDER, from_tf=True), then "
+     "save_pretrained."),
     (None, (".index", ".meta", ".data-00000-of-00001", ".pb"),
      "belongs to a TensorFlow checkpoint, which only TensorFlow reads. Save its weights as "
      "safetensors or .npz."),
@@ -27,6 +28,9 @@ _KNOWN = (  # what the file starts with, endings, the sentence
     (None, (".onnx",),
      "is an ONNX graph, which is not read: it may keep its weights in other files. Open the "
      "checkpoint it was exported from."),
+    (None, (".distcp",),
+     "is a piece of a distributed PyTorch checkpoint. Put the pieces together with python -m "
+     "torch.distributed.checkpoint.format_utils dcp_to_torch FOLDER FILE.pt and open that."),
     (None, (".tflite", ".mlmodel", ".mlpackage", ".engine", ".plan"),
      "is a compiled model, which is not read. Open the checkpoint it was made from."),
     (None, (".tar", ".gz", ".tgz", ".zip", ".7z", ".xz", ".zst", ".bz2"),
