@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from posviz.analysis.similarity import similarity
-from posviz.errors import TrainingError
+from posviz.errors import PosvizError, TrainingError
 from posviz.figures.heatmap import heatmap
 from posviz.interpolation import METHODS
-from posviz.training.finetune import MOVING, STEPS, FineTuneConfig, fine_tune_config, run_name
+from posviz.runfolder import TEXT
+from posviz.training.finetune import MOVING, FineTuneConfig, run_name
+from posviz.training.pretrained import PretrainedConfig
+from posviz.training.recording import write_whole
 from posviz.training.runs import open_run
-from posviz.training.shelf import new_run_folder
-from posviz.ui import address, figure, lab, page
+from posviz.training.shelf import discard_empty, new_run_folder
+from posviz.training.text import decode
+from posviz.ui import address, figure, lab, measuring, page, tunable
+from posviz.ui.access import visitor_access
 from posviz.ui.format import decimal, literal
+from posviz.ui.owntext import Text
 from posviz.ui.picker import TABLE
 
 if TYPE_CHECKING:
-    from posviz.training.config import TrainConfig
+    from streamlit.delta_generator import DeltaGenerator
+
+    from posviz.training.config import Schedule
     from posviz.training.job import Job
     from posviz.training.runs import Run
     from posviz.ui.opened import Opened
     from posviz.ui.stretch import Choice
+    from posviz.ui.tunable import Tunable
 
-MOST_STEPS = 2000
+TUNING = (FineTuneConfig, PretrainedConfig)
 
 
 def section(found: Opened, choice: Choice) -> None:
@@ -32,33 +42,37 @@ def section(found: Opened, choice: Choice) -> None:
     with page.heavy_section("Fine-tune the new rows") as is_open:
         if not is_open:
             return
-        if not found.ref.startswith(("demo:", "run:")) or not isinstance(choice.size, int):
-            st.info(
-                "Models that posviz trained are fine-tuned here: open a demo or a run. Any other "
-                "model can be taken home whole, and fine-tuned by your own program.",
-                icon=":material/info:",
-            )
+        behind = tunable.behind(found, choice.size)
+        if isinstance(behind, str) or not isinstance(choice.size, int):
+            st.info(literal(str(behind)), icon=":material/info:")
             return
         job = lab.current()
         lab.refusal()
-        if job is not None and job.alive and not isinstance(job.config, FineTuneConfig):
+        if job is not None and job.alive and not isinstance(job.config, TUNING):
             st.info("Your run on the Training page is under way; one trains at a time.")
         elif job is not None and job.alive:
             lab.watch(job, _draw)
         else:
-            _controls(found, choice, choice.size)
+            _controls(found, choice, choice.size, behind)
             if job is not None and job.state in ("done", "stopped"):
                 _outcome(job)
 
 
-def _controls(found: Opened, choice: Choice, length: int) -> None:
+def _controls(found: Opened, choice: Choice, length: int, behind: Tunable) -> None:
     left, middle, right = st.columns([4, 2, 2], vertical_alignment="bottom")
     moving = address.choice(
         "Which rows may move", {key: one.label for key, one in MOVING.items()}, on=left,
         key="moving", default="new",
         help="\n\n".join(f"**{one.label}.** {one.explanation}" for one in MOVING.values()),
     )  # fmt: skip
-    steps = middle.number_input("Steps", 1, MOST_STEPS, STEPS, key="tuning_steps")
+    steps = _steps(behind, middle)
+    text = None
+    if not behind.ours:
+        text = st.file_uploader(
+            "Your own text (UTF-8); without it the help topics of Python",
+            max_upload_size=measuring.TEXT_MB,
+            key="tuning_text",
+        )
     right.button(
         "Fine-tune",
         key="fine-tune",
@@ -66,12 +80,22 @@ def _controls(found: Opened, choice: Choice, length: int) -> None:
         icon=":material/play_arrow:",
         width="stretch",
         on_click=_start,
-        args=(found.ref, length, int(steps), moving, choice),
+        args=(found, length, steps, moving, choice, text and Text(text.name, text.getvalue())),
     )
-    st.caption(_told(found, choice, length, moving))
+    st.caption(_told(found, choice, length, moving, behind))
 
 
-def _told(found: Opened, choice: Choice, length: int, moving: str) -> str:
+def _steps(behind: Tunable, place: DeltaGenerator) -> int:
+    """How many steps; the box is away while a run is watched, and finds its number again."""
+    key = "tuning_steps" if behind.ours else "tuning_few_steps"
+    session = st.session_state
+    session.setdefault(key, session.get(f"_{key}", behind.usual))
+    steps = int(place.number_input("Steps", 1, behind.most, key=key))
+    session[f"_{key}"] = steps
+    return steps
+
+
+def _told(found: Opened, choice: Choice, length: int, moving: str, behind: Tunable) -> str:
     """What the button will do, in one or two sentences."""
     old, method = found.table.n_positions, METHODS[choice.method]
     begun = f"{literal(found.ref)} at {length:,} positions ({method.label.lower()})"
@@ -81,25 +105,41 @@ def _told(found: Opened, choice: Choice, length: int, moving: str) -> str:
         rows = "The resampled rows learn, those that were put back do not"
     else:
         rows = f"Positions {old:,} to {length - 1:,} learn, those before stay bit for bit"
-    return f"{begun} goes on with its own task. {rows}; no other weight moves."
+    task = "its own task" if behind.ours else "the text"
+    return f"{begun} goes on with {task}. {rows}; no other weight moves. {behind.cost}".strip()
 
 
-def _start(ref: str, length: int, steps: int, moving: str, choice: Choice) -> None:
+def _start(
+    found: Opened, length: int, steps: int, moving: str, choice: Choice, text: Text | None
+) -> None:
+    from posviz.model.tuner import tuning_config
+
+    folder = None
     try:
-        config = fine_tune_config(
-            ref, length, steps=steps, moving=moving, method=choice.method, grid=choice.grid,
-            keep=choice.keep,
+        if text is not None:
+            decode(text.content, name=text.name)
+        config = tuning_config(
+            found.ref, length, access=visitor_access(), steps=steps, moving=moving,
+            method=choice.method, grid=choice.grid, keep=choice.keep,
         )  # fmt: skip
-        lab.begin(config, new_run_folder(run_name(config)))
-    except TrainingError as error:
+        folder = new_run_folder(run_name(found.ref, length))
+        if isinstance(config, PretrainedConfig):
+            config = replace(config, fingerprint=found.table.fingerprint)
+            if text is not None:
+                write_whole(folder / TEXT, text.content)
+                config = replace(config, text=str(folder / TEXT))
+        lab.begin(config, folder)
+    except PosvizError as error:
         lab.refuse(str(error))
+        if folder is not None:
+            discard_empty(folder)
 
 
 def _draw(job: Job, run: Run) -> None:
     """A live fine-tuning: the loss first, since that is what it is for."""
     left, right = st.columns(2)
     with left, page.card("Loss"):
-        picture = lab.loss(run, job=job, level=_level(job.config))
+        picture = lab.loss(run, job=job, level=_level(job.config, run))
         figure.show(picture, key="tuning-loss", height=300)
     with right, page.card(f"Which positions look alike at step {run.steps[-1]:,}"):
         pairs = heatmap(similarity(run.snapshot()), limits=(-1, 1), name=run.name)
@@ -109,7 +149,7 @@ def _draw(job: Job, run: Run) -> None:
 def _outcome(job: Job) -> None:
     """What became of the visitor's last fine-tuning."""
     config = job.config
-    if not isinstance(config, FineTuneConfig):
+    if not isinstance(config, TUNING):
         return
     try:
         run = open_run(job.out)
@@ -119,7 +159,7 @@ def _outcome(job: Job) -> None:
         return
     first, last = run.metrics[0], run.metrics[-1]
     rest = ""
-    if before := _before(config.source):
+    if before := _before(config, run):
         rest = f"; before it was stretched, at {before[0]:,}, it was {decimal(before[1])}"
     st.markdown(
         f"**{literal(run.name)}.** In {last['step']:,} steps the loss at {config.n_positions:,} "
@@ -127,7 +167,7 @@ def _outcome(job: Job) -> None:
         f"{rest}."
     )
     with page.card("Loss"):
-        picture = lab.loss(run, level=_level(config))
+        picture = lab.loss(run, level=_level(config, run))
         figure.show(picture, key="tuned-loss", height=240, picks=False)
     st.button(
         f"Open run:{run.name} on every page",
@@ -138,21 +178,25 @@ def _outcome(job: Job) -> None:
     )
 
 
-def _before(source: str) -> tuple[int, float] | None:
+def _before(config: Schedule, run: Run) -> tuple[int, float] | None:
     """Length and loss of the model before it was stretched, where its run still tells them."""
     from posviz.training.finetune import source_folder
 
+    if run.before is not None:
+        return run.before
+    if not isinstance(config, FineTuneConfig):
+        return None
     try:
-        run = open_run(source_folder(source))
+        run = open_run(source_folder(config.source))
     except TrainingError:
         return None
     rows, loss = run.settings.get("n_positions"), run.metrics[-1]["loss"] if run.metrics else None
     return None if rows is None or loss is None else (rows, loss)
 
 
-def _level(config: TrainConfig) -> tuple[float, str] | None:
+def _level(config: Schedule, run: Run) -> tuple[float, str] | None:
     """What a fine-tuning is held against: chance is so far off that the line would look flat."""
-    before = _before(config.source) if isinstance(config, FineTuneConfig) else None
+    before = _before(config, run)
     return None if before is None else (before[1], f"before, at {before[0]:,} positions")
 
 

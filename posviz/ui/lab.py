@@ -14,6 +14,7 @@ from posviz.errors import TrainingError
 from posviz.figures.curve import curve_3d
 from posviz.figures.heatmap import heatmap
 from posviz.figures.steps import over_steps
+from posviz.model.tuning_worker import WORKER
 from posviz.runfolder import JOB
 from posviz.training.jobs import Jobs
 from posviz.training.pretrained import config_of
@@ -48,7 +49,7 @@ _SHOWN = "_shown_job"  # the last job whose end was taken notice of
 def jobs() -> Jobs:
     """The one registry of this server."""
     discard_unbegun()
-    return Jobs(present=visitor.is_here)
+    return Jobs(present=visitor.is_here, worker=WORKER)
 
 
 def current() -> Job | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -69,7 +69,7 @@ def test_the_new_rows_learn_and_the_result_is_a_run(home: Path, registry: Jobs) 
 def test_the_loss_is_held_against_the_one_before_and_not_against_chance() -> None:
     config = fine_tune_config("demo:bert-mini", 96, method="tile")
     run = open_run(DEMOS / "bert-mini")
-    level = finetune._level(config)
+    level = finetune._level(config, run)
     assert level == (run.metrics[-1]["loss"], "before, at 64 positions")
     notes = [one.text for one in lab.loss(run, level=level).figure.layout.annotations]
     assert notes == ["before, at 64 positions"]
@@ -82,7 +82,7 @@ def test_what_the_button_will_do_is_told_before(home: Path) -> None:
 
 @pytest.mark.parametrize("table", ["random:64x8", "sinusoidal:64x8"])
 def test_a_table_without_a_model_of_posviz_says_so(table: str) -> None:
-    assert "Models that posviz trained are fine-tuned here" in said(visit(table=table))
+    assert "is a table by itself, without a model" in said(visit(table=table))
 
 
 def test_a_refusal_of_the_worker_is_shown(home: Path, registry: Jobs) -> None:
@@ -91,3 +91,81 @@ def test_a_refusal_of_the_worker_is_shown(home: Path, registry: Jobs) -> None:
     until_it_ends(app, registry)
     assert "there is no new row to train" in said(app)
     assert not list(home.iterdir())
+
+
+@pytest.fixture
+def roberta(tmp_path: Path) -> Path:
+    """A tiny RoBERTa with random weights, and a tokenizer of letters."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast, RobertaConfig, RobertaForMaskedLM
+
+    symbols = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *"abcdefghijklmnopqrstuvwxyz"]
+    inner = Tokenizer(models.WordLevel({s: n for n, s in enumerate(symbols)}, unk_token="<unk>"))
+    inner.pre_tokenizer = pre_tokenizers.Split("", "isolated")
+    special = {"unk": "<unk>", "pad": "<pad>", "cls": "<s>", "sep": "</s>", "mask": "<mask>"}
+    tokens = {f"{name}_token": symbol for name, symbol in special.items()}
+    folder = tmp_path / "roberta"
+    PreTrainedTokenizerFast(tokenizer_object=inner, **tokens).save_pretrained(folder)
+    config = RobertaConfig(
+        vocab_size=len(symbols), hidden_size=12, num_hidden_layers=1, num_attention_heads=2,
+        intermediate_size=24, max_position_embeddings=18, type_vocab_size=1, pad_token_id=1,
+    )  # fmt: skip
+    RobertaForMaskedLM(config).save_pretrained(folder)
+    return folder
+
+
+def test_the_table_of_somebody_elses_model_is_fine_tuned(
+    roberta: Path, home: Path, registry: Jobs
+) -> None:
+    folder = roberta
+    app = visit(table=str(folder), length="24", method="Tile")
+    words = said(app)
+    assert "goes on with the text. Positions 16 to 23 learn, those before stay bit for bit" in words
+    assert "MB of memory" in words
+    assert app.number_input(key="tuning_few_steps").value == 20
+    app.number_input(key="tuning_few_steps").set_value(2).run()
+    app.button(key="fine-tune").click().run()
+    until_it_ends(app, registry)
+    run = open_run("roberta-24-1")
+    assert not (run.folder / "model.safetensors").exists()
+    assert f"**{run.name}.** In 2 steps the loss at 24 positions went from " in said(app)
+    assert "before it was stretched, at 16, it was " in said(app)
+    old, new = posviz.load(str(folder)).weights, run.snapshot()
+    assert new[:16].tobytes() == old.tobytes()
+    assert app.number_input(key="tuning_few_steps").value == 2
+    app.button(key="open-tuned").click().run()
+    assert not app.exception
+    for page in ("overview", "curve", "training", "checkpoint", "inside"):
+        app.switch_page(f"pages/{page}.py").run()
+        assert not app.exception, page
+
+
+def test_the_number_of_steps_outlives_the_section(home: Path) -> None:
+    """The box is not on the page while the section is closed or a run is watched."""
+    app = visit(table="demo:bert-mini", length="96", method="Tile")
+    app.number_input(key="tuning_steps").set_value(7).run()
+    app.segmented_control(key="moving").set_value("table").run()
+    assert app.number_input(key="tuning_steps").value == 7
+    app.switch_page("pages/overview.py").run()
+    app.switch_page("pages/interpolation.py").run()
+    assert app.number_input(key="tuning_steps").value == 7
+    app.selectbox(key="method").set_value("linear").run()
+    assert app.number_input(key="tuning_steps").value == 7
+
+
+def test_a_hub_model_that_is_not_here_says_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch, home: Path
+) -> None:
+    from posviz.ui import measuring, tunable
+
+    note = "Of x only the table has been read."
+    monkeypatch.setattr(
+        measuring, "place", lambda ref: measuring.Place(ours=False, hub=True, fetch=9, note=note)
+    )
+
+    class Found:
+        ref = "hub:x/y"
+
+    found: Any = Found()
+    assert "Measure its loss first" in str(tunable.behind(found, 64))
+    assert "need pictures" in str(tunable.behind(found, (4, 4)))
