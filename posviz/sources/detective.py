@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from posviz.errors import SourceError
-from posviz.sources import configs, ownnames, reasons, schemes, shapes, suspects, values
+from posviz.sources import offsets, ownnames, reasons, schemes, shapes, suspects, values
 from posviz.sources.checkpoint import MAX_TABLE_BYTES, Candidate, two_axes
 from posviz.sources.formats.tensors import brief
 from posviz.sources.names import is_copy, is_decoder, is_original, label
@@ -180,7 +180,11 @@ def candidate(suspect: Suspect, case: Case) -> Candidate:
         kind, offset, why = before.kind, before.row_offset, None
         grid, prefix, suffix = before.grid, before.prefix_rows, before.suffix_rows
     else:
-        offset, why = _offset(suspect, seen) if case.offset_rows else (0, None)
+        offset, why = (
+            offsets.leading_rows(suspect, seen.look if seen else None)
+            if case.offset_rows
+            else (0, None)
+        )
         grid, prefix, suffix = _grid(suspect, offset)
     first = suspect.parts[0]
     plain = Candidate(
@@ -266,34 +270,3 @@ def _kind(suspect: Suspect, seen: Seen | None) -> Kind:
 
 def _is_sequence(suspect: Suspect) -> bool:
     return ".weights.0" in suspect.parts[0].name  # Reformer folds one long axis into two
-
-
-def _offset(suspect: Suspect, seen: Seen | None) -> tuple[int, str | None]:
-    """Leading rows that no position uses, and why they are there."""
-    offset, why = 0, None
-    if suspect.known is not None:
-        rule, _, default = suspect.known.offset.partition(":")
-        if rule == "pad+1":
-            stated = configs.value(suspect.chain, "pad_token_id")
-            pad = int(default or 1)
-            if type(stated) is int and 0 <= stated < suspect.n_rows - 1:
-                pad = stated
-            offset, why = pad + 1, f"positions count from pad_token_id + 1 = {pad + 1}"
-        else:
-            offset = int(rule)
-            why = f"{suspect.known.family} adds {offset} to every position" if offset else None
-    elif suspect.tower != "vision" and seen is not None:
-        offset, why = _guessed_offset(suspect, seen.look)
-    return (offset, why) if offset < suspect.n_rows else (0, None)
-
-
-def _guessed_offset(suspect: Suspect, look: values.Look) -> tuple[int, str | None]:
-    """Without a config: two rows over a round number, and a zero padding row or OPT's name."""
-    usable = suspect.n_rows - 2
-    if usable < 64 or usable & (usable - 1) or len(suspect.parts[0].shape or ()) != 2:
-        return 0, None
-    if 1 in look.zero_rows:
-        return 2, f"row 1 is a padding row of zeros before {usable:,} positions"
-    if "embed_positions" in suspect.parts[0].name:
-        return 2, f"no config says so, but {usable:,} + 2 rows is how BART and OPT count"
-    return 0, None

@@ -475,6 +475,35 @@ def test_without_a_config_514_rows_alone_prove_no_offset(opened, rows):
     assert "row 1 is a padding row of zeros before 512 positions" in only(padded).reason
 
 
+@pytest.mark.parametrize(
+    ("name", "length", "zero", "offset"),
+    [
+        ("embeddings.position_embeddings.weight", 1002, 1, 2),  # fairseq, another length
+        ("encoder.embed_positions.weight", 1002, None, 2),
+        ("encoder.embed_positions.weight", 1000, None, 0),
+        ("pos_emb.weight", 201, 0, 1),  # nn.Embedding(L + 1, d, padding_idx=0)
+        ("positions.weight", 513, 0, 1),
+        ("pos_emb.weight", 200, 0, 0),
+        ("pos_emb.weight", 203, 1, 0),
+        ("pos_emb.weight", 202, None, 0),
+        ("anything", 513, 0, 0),  # a lone array
+    ],
+)
+def test_without_a_config_a_padding_row_and_a_round_length_tell_the_offset(
+    opened, rows, tmp_path, name, length, zero, offset
+):
+    table = rows(length, 8)
+    if zero is not None:
+        table[zero] = 0
+    if name == "anything":
+        np.save(tmp_path / "a.npy", table)
+        found = sources.open(str(tmp_path / "a.npy"))
+    else:
+        found = opened({name: table, "head.weight": rows(99, 8)})
+    assert only(found).row_offset == offset
+    assert only(found).n_positions == length - offset
+
+
 def test_rotary_lookup_of_roformer_is_no_table(opened, rows):
     found = opened(
         {"roformer.encoder.embed_positions.weight": rows(64, 8)}, {"model_type": "roformer"}
