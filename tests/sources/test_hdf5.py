@@ -33,6 +33,17 @@ def test_tensorflow_weights_open_with_old_groups_and_half_precision(data):
     assert sum("layer_" in entry.name for entry in found.entries) == 12
 
 
+def test_big_endian_numbers_are_turned(data):
+    content = (data / "keras3.weights.h5").read_bytes()
+    little, big = (bytes([0x11, order, 0x1F, 0, 4, 0, 0, 0]) for order in (0x20, 0x21))
+    assert content.count(little)
+    assert content.count(TABLE.astype("<f4").tobytes()) == 1
+    content = content.replace(little, big)
+    content = content.replace(TABLE.astype("<f4").tobytes(), TABLE.astype(">f4").tobytes())
+    found = sources.open_upload({"k.weights.h5": content})
+    np.testing.assert_array_equal(found.table().weights, TABLE)
+
+
 def test_tensorflow_roberta_keeps_its_offset(data, tmp_path):
     (tmp_path / "tf_model.h5").write_bytes((data / "tf_model.h5").read_bytes())
     (tmp_path / "config.json").write_text('{"model_type": "roberta", "pad_token_id": 1}')

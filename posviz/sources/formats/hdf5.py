@@ -12,9 +12,11 @@ HDF5 File Format Specification, version 3.0: superblocks 0 to 3, object headers 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from posviz.errors import SourceError
 from posviz.sources.formats import zips
@@ -34,7 +36,6 @@ from posviz.sources.formats.tensors import (
 from posviz.sources.readers import Part
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from posviz.sources.readers import Reader
@@ -54,6 +55,7 @@ class _Dataset:
     offset: int
     data: bytes | None
     refusal: str | None
+    swapped: bool = False  # big-endian
 
 
 def open_hdf5(reader: Reader) -> TensorFile:
@@ -103,7 +105,11 @@ def open_hdf5(reader: Reader) -> TensorFile:
         raw = dataset.data if dataset.data is not None else reader.read_at(dataset.offset, size)
         if len(raw) < size:
             raise damaged(reader.name, f"{brief(entry.name)} is shorter than its shape says")
-        return decode(raw[:size], entry.dtype or "", entry.shape or (), name=entry.name)
+        raw = raw[:size]
+        if dataset.swapped:
+            width = BITS[entry.dtype or ""] // 8
+            raw = np.frombuffer(raw, f">u{width}").astype(f"<u{width}").tobytes()
+        return decode(raw, entry.dtype or "", entry.shape or (), name=entry.name)
 
     said = []
     if outside:
@@ -256,15 +262,16 @@ def _dataset(
         )
     if _FILTERS in by_kind:
         return dtype, shape, _Dataset(0, None, "is compressed, which is not read. Save it without.")
-    return dtype, shape, _layout(store, by_kind[_LAYOUT])
+    place = _layout(store, by_kind[_LAYOUT])
+    return dtype, shape, replace(place, swapped=bool(by_kind[_DATATYPE][1] & 1))
 
 
 def _dtype(body: bytes) -> str | None:
-    """Little-endian floats and whole numbers, by their width."""
+    """Floats and whole numbers, by their width."""
     if len(body) < 8:
         return None
     kind, flags, size = body[0] & 15, body[1], int.from_bytes(body[4:8], "little")
-    if flags & 1 or size not in (1, 2, 4, 8):
+    if size not in (1, 2, 4, 8):
         return None
     if kind == 1:
         if size == 2 and len(body) >= 16 and body[13] == 8:  # eight bits of exponent
