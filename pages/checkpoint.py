@@ -11,10 +11,10 @@ refused = opened.refused()
 facts = refused.facts if refused and refused.facts else found.facts
 
 page.answer(*inspection.said(facts, found))
-page.numbers(
+shown = [
     Number(
         data_size(facts.bytes_read),
-        "read to find and open the table",
+        f"read to {'find and open the table' if facts.tables else 'see what is in it'}",
         f"of {data_size(facts.size)}" if facts.size else "nothing had to be read",
     ),
     Number(
@@ -22,15 +22,14 @@ page.numbers(
         "position table found" if len(facts.tables) == 1 else "position tables found",
         f"among {counted(len(facts.entries), 'tensor')}",
     ),
-    Number(
-        count(facts.tables[0].n_positions if facts.tables else None),
-        "positions in the first table",
-        inspection.config_length(facts),
-    ),
-)
+]
+if facts.tables:
+    first = count(facts.tables[0].n_positions)
+    shown.append(Number(first, "positions in the first table", inspection.config_length(facts)))
+page.numbers(*shown)
 if facts.tables:
     with page.card("Position tables, and why"):
-        inspection.tables(facts)
+        inspection.tables(facts, found)
 with page.card("Every tensor"):
     left, right = st.columns([3, 2])
     wanted = left.text_input(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 SHOWN = 200  # tensors listed at once; the filter finds the others
 LISTED = 40  # tables with their reasons; a run has one for each of its snapshots
+UNSCROLLED = 16  # tensors that stand on the page; more scroll in a window of their own
+SCROLLED = 560  # pixels
 DEEPEST = 8  # settings in settings; no config nests further
 LONGEST = 120  # characters of a setting
 LENGTHS = ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "block_size")
@@ -38,6 +41,12 @@ MATTERS = (  # settings that say something of positions, wherever they stand in 
     "sinusoidal_pos_embds",
     "relative_attention_num_buckets",
 )
+
+_KINDS = {
+    "learned": "learned in training",
+    "sinusoidal": "fixed sines and cosines",
+    "random": "random numbers",
+}
 
 
 def said(facts: Facts, found: Opened) -> tuple[str, ...]:
@@ -62,17 +71,19 @@ def said(facts: Facts, found: Opened) -> tuple[str, ...]:
         return f"{literal(open_one)}.", whole, literal(else_said)
     at = names.index(open_one) if open_one in names else 0
     chosen = facts.tables[at]
+    size = f"{counted(chosen.n_positions, 'position')} of {counted(chosen.d_model, 'dimension')}"
     several = ""
     if len(names) > 1:
         several = f" The first of {len(names)} opens." if at == 0 else f" Picked of {len(names)}."
-    return f"{literal(chosen.parameter)}.", literal(chosen.reason) + several
+    return f"{literal(chosen.parameter)}.", f"It holds {size}, {_KINDS[chosen.kind]}.{several}"
 
 
-def tables(facts: Facts) -> None:
+def tables(facts: Facts, found: Opened) -> None:
     """Every position table with its layout and the reason it was taken for one."""
+    open_one = found.table.provenance.parameter
     for table in facts.tables[:LISTED]:
-        opens = " (opens)" if table.default else ""
-        st.markdown(f"**{literal(table.parameter)}**{opens}. {literal(table.reason)}")
+        is_open = " (open)" if table.parameter == open_one and len(facts.tables) > 1 else ""
+        st.markdown(f"**{literal(table.parameter)}**{is_open}. {literal(table.reason)}")
         layout = (
             f"{_shape(table.shape)} · {table.dtype} · {counted(table.n_positions, 'position')} · "
             f"{table.kind} · {table.file}"
@@ -83,25 +94,41 @@ def tables(facts: Facts) -> None:
 
 
 def tensors(facts: Facts, wanted: str) -> None:
-    """The tensors whose name holds the words, in the file's own order."""
+    """The tensors whose name holds the words: position tables first, else in the file's order."""
     words = wanted.lower().split()
     named = [e for e in facts.entries if all(word in e.name.lower() for word in words)]
     chosen = {name for table in facts.tables for name in table.parameter.split("+")}
+    named.sort(key=lambda entry: entry.name not in chosen)
+    several = len({entry.file for entry in facts.entries}) > 1
     rows = [
         (
             f"{entry.name}{' ◂' if entry.name in chosen else ''}",
             ABSENT if entry.shape is None else _shape(entry.shape),
             entry.dtype or ABSENT,
             ABSENT if entry.nbytes is None else data_size(entry.nbytes),
-            entry.file,
+            _short_file(entry.file),
         )
         for entry in named[:SHOWN]
     ]
-    markdown_table(("name", "shape", "type", "bytes", "file"), rows, right=(3,))
+    columns = 5 if several else 4  # one file need not be told on every line
+    with st.container(height=SCROLLED if len(rows) > UNSCROLLED else "content", border=False):
+        markdown_table(
+            ("name", "shape", "type", "bytes", "file")[:columns],
+            [row[:columns] for row in rows],
+            right=(1, 3),  # which do not break
+        )
     if len(named) > SHOWN:
         st.caption(f"{SHOWN} of {len(named):,} shown; the filter finds the others.")
     elif not named:
         st.caption(f"No name holds “{literal(wanted)}”.")
+    elif not several:
+        st.caption(f"All in {literal(facts.entries[0].file)}.")
+
+
+def _short_file(name: str) -> str:
+    """``2 of 4`` for a shard that says so of itself, in the width that a telephone has."""
+    numbers = re.search(r"-(\d{5})-of-(\d{5})\.", name)
+    return f"{int(numbers[1])} of {int(numbers[2])}" if numbers else name
 
 
 def provenance(facts: Facts) -> None:
@@ -149,7 +176,7 @@ def _last(name: str) -> str:
 
 
 def _shape(shape: tuple[int, ...]) -> str:
-    return " × ".join(f"{length:,}" for length in shape) or "one number"
+    return "\u00a0×\u00a0".join(f"{length:,}" for length in shape) or "one number"
 
 
 def _rows_beside(table: Candidate) -> str:

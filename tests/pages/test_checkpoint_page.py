@@ -82,7 +82,7 @@ def test_a_file_without_a_table_is_explained_once_with_one_box_of_its_tensors(
     app = run(table=str(tmp_path / "llama.safetensors"))
     assert not app.error
     text = said(app)
-    for words in ("rotary embeddings", "llama.safetensors.", "still show demo:gpt-mini"):
+    for words in ("rotary embeddings", "**llama.safetensors.**", "still show demo:gpt-mini"):
         assert text.count(words) == 1, words
     assert [box.label for box in app.selectbox].count(BY_HAND) == 1
     elsewhere = app.switch_page("pages/spectrum.py").run()
@@ -127,6 +127,21 @@ def test_every_tensor_is_listed_and_the_filter_finds_some(tmp_path: Path) -> Non
     assert "h.228.mlp.weight" not in said(app)
     app.text_input(key="tensor").set_value("nothing like it").run()
     assert "No name holds" in said(app)
+
+
+def test_the_file_of_a_tensor_is_told_where_there_are_several(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    save_file({"a.weight": ROWS, "wpe.weight": ROWS}, tmp_path / "one" / "model.safetensors")
+    text = said(run(table=str(tmp_path / "one")))
+    assert "| name | shape | type | bytes |\n" in text
+    assert "All in model.safetensors." in text
+    assert text.index("| wpe.weight ◂ |") < text.index("| a.weight |"), "position tables first"
+    files = [f"model-0000{number}-of-00002.safetensors" for number in (1, 2)]
+    for file, name in zip(files, ("a.weight", "wpe.weight"), strict=True):
+        save_file({name: ROWS}, tmp_path / file)
+    text = said(run(table=str(tmp_path)))
+    assert "| wpe.weight ◂ | 64\u00a0×\u00a08 | F32 | 2.05 kB | 2 of 2 |" in text
+    assert "All in" not in text
 
 
 def test_settings_of_any_depth_and_kind_are_shown_or_passed_over(tmp_path: Path) -> None:

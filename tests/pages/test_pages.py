@@ -182,7 +182,7 @@ def test_a_page_loads_no_heavy_library_before_it_is_used(page: str) -> None:
 def test_a_file_without_a_table_offers_its_tensors_by_hand(tmp_path: Path) -> None:
     path = tmp_path / "classifier.safetensors"
     save_file({"fc1.weight": np.eye(64, 32), "fc2.weight": np.eye(10, 64)}, path)
-    app = run("checkpoint.py", table=str(path))
+    app = run("spectrum.py", table=str(path))
     assert not app.exception
     assert "fc1.weight" in app.error[0].value
     assert app.selectbox(key="by_hand").options == ["fc1.weight", "fc2.weight"]
