@@ -31,7 +31,9 @@ BELOW = {
         *("runfolder", "processes", "sources", "training"),
     },
     "figures": {"errors", "table", "analysis", "interpolation", "wording"},
-    "export": {"errors", "table", "analysis", "interpolation", "sources", "figures"},
+    "export": {
+        *("errors", "table", "analysis", "interpolation", "processes", "sources", "figures"),
+    },
 }
 EVERYTHING_BELOW = set(BELOW) | {"data"}
 BELOW |= {"cli": EVERYTHING_BELOW, "ui": EVERYTHING_BELOW, "__main__": {"cli"}}

@@ -91,7 +91,7 @@ def _changed(bundle: Bundle, file: TensorFile, found: Governed, base: str) -> _C
     for entry in file.entries:
         new = found.tensors.get(entry.name)
         kind = None if new else is_buffer(entry, found.parent, found.lengths)
-        if kind and not (kind == "mask" and _leaves_masks_out(bundle)):
+        if kind and not (kind == "mask" and _leaves_masks_out(bundle, file)):
             new = grown(file, entry, kind, found.lengths, masks)
         if new is not None:
             change.replaced[entry.name] = new
@@ -110,9 +110,10 @@ def _changed(bundle: Bundle, file: TensorFile, found: Governed, base: str) -> _C
     return change
 
 
-def _leaves_masks_out(bundle: Bundle) -> bool:
+def _leaves_masks_out(bundle: Bundle, file: TensorFile) -> bool:
     """Whether the model's class makes its causal masks itself; they would take the most room."""
-    return bool(bundle.weights.config) and is_made_anew(bundle.checkpoint.model_type)
+    by_transformers = bundle.weights.config is not None and not is_repickled(bundle, file)
+    return by_transformers and is_made_anew(bundle.checkpoint.model_type)
 
 
 def _repickled(file: TensorFile, name: str, found: Governed, change: _Change) -> Member:

@@ -9,23 +9,21 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from posviz.errors import PosvizError
+from posviz.errors import PosvizError, SourceError
 from posviz.export.arrays import ARRAY_FORMATS, save_table
 from posviz.export.recipe import Recipe
-from posviz.ui import page, stream, uploads
+from posviz.ui import page, stream, uploads, wholemodel
 from posviz.ui.access import visitor_access
 from posviz.ui.format import data_size, literal
 
 if TYPE_CHECKING:
     from posviz.export.plan import Plan
-    from posviz.sources import Access
     from posviz.sources.bundle import Bundle
     from posviz.table import PositionTable
     from posviz.ui.opened import Opened
     from posviz.ui.stretch import Choice
 
 AT_ONCE = 32 << 20  # bytes up to which the browser gets a checkpoint in one piece
-_AGREED = "_whole_models"  # Hub models whose download this visitor asked for
 
 
 def take_home(found: Opened, new: PositionTable, choice: Choice) -> None:
@@ -126,38 +124,22 @@ def _bundle(found: Opened) -> Bundle | None:
             accept_multiple_files=True,
             key="whole_files",
         )
-        return open_uploaded_bundle({file.name: file for file in files}) if files else None
-    if found.facts.source == "hub" and not _agreed(found.ref, access):
+        return _again(found, open_uploaded_bundle({f.name: f for f in files})) if files else None
+    if found.facts.source == "hub" and not wholemodel.is_here(found.ref):
         return None
     with st.spinner("Reading the checkpoint …"):
         return open_bundle(found.ref, access=access)
 
 
-def _agreed(ref: str, access: Access) -> bool:
-    """Whether the whole model is here, or the visitor asks for its download."""
-    from posviz.sources.hub import on_this_machine
-
-    agreed: set[str] = st.session_state.setdefault(_AGREED, set())
-    if ref in agreed or on_this_machine(ref, access) is not None:
-        return True
-    name, size = _download_size(ref, access.token, access)
-    if size == 0:
-        return True
-    st.markdown(
-        f"Only the table of {literal(name)} was fetched so far. The checkpoint needs the whole "
-        f"model, which goes into the Hub's cache on this machine."
-    )
-    if st.button(f"Download the whole model, {data_size(size)}", key="whole-model"):
-        agreed.add(ref)
-        return True
-    return False
-
-
-@st.cache_data(ttl=600, max_entries=16, show_spinner=False)
-def _download_size(ref: str, token: str | bool, _access: Access) -> tuple[str, int]:
-    from posviz.sources.snapshot import download_size
-
-    return download_size(ref, _access)
+def _again(found: Opened, bundle: Bundle) -> Bundle:
+    """An upload that was given once more; raises where it holds another table."""
+    parameter = found.table.provenance.parameter
+    if bundle.checkpoint.table(parameter).fingerprint != found.table.fingerprint:
+        raise SourceError(
+            f"These files hold another {parameter} than the table that is open. Give the files of "
+            f"{found.ref.removeprefix(uploads.PREFIX)}."
+        )
+    return bundle
 
 
 def _named(found: Opened) -> str | None:

@@ -124,6 +124,16 @@ def test_nanogpt_resumes_at_the_new_length(nano: Path, tmp_path: Path) -> None:
     assert "torch.load('out-shakespeare-64' + '/ckpt.pt', weights_only=True)" in card
 
 
+def test_a_config_beside_it_changes_too_and_the_masks_stay(nano: Path, tmp_path: Path) -> None:
+    config = {"model_type": "gpt2", "n_positions": BLOCK, "n_embd": WIDTH}
+    (nano / "config.json").write_text(json.dumps(config))
+    extend_checkpoint(str(nano), tmp_path / "new", 64)
+    held = json.loads((tmp_path / "new" / "config.json").read_text())
+    assert held == config | {"n_positions": 64}
+    model = torch.load(tmp_path / "new" / "ckpt.pt", weights_only=True)["model"]
+    gpt(64).load_state_dict({name.removeprefix("_orig_mod."): x for name, x in model.items()})
+
+
 def test_weights_that_shared_their_numbers_still_do(nano: Path, tmp_path: Path) -> None:
     extend_checkpoint(str(nano), tmp_path / "new", 64)
     model = torch.load(tmp_path / "new" / "ckpt.pt", weights_only=True)["model"]
