@@ -99,10 +99,7 @@ def _layout(suspect: Suspect, found: Candidate, offset: str | None) -> list[str]
 
 def warnings(suspect: Suspect, found: Candidate, look: values.Look | None) -> tuple[str, ...]:
     """Sentences about the table that opens: length, rows of zeros, rows that are not finite."""
-    said = []
-    length = _length(suspect, found)
-    if length is not None:
-        said.append(length)
+    said = [text for text in (_length(suspect, found), _unread(suspect)) if text is not None]
     if look is None:
         return tuple(said)
     label = brief(found.label)
@@ -121,6 +118,23 @@ def warnings(suspect: Suspect, found: Candidate, look: values.Look | None) -> tu
             f"{'is' if len(zero) == 1 else 'are'} zero in every dimension: probably never trained."
         )
     return tuple(said)
+
+
+def _unread(suspect: Suspect) -> str | None:
+    """Where the config switches a table off that the file holds all the same."""
+    if suspect.tower in ("vision", "audio"):
+        return None
+    kind = configs.value(suspect.chain, "position_embedding_type")
+    biased = configs.value(suspect.chain, "position_biased_input")
+    if isinstance(kind, str) and kind.startswith(("relative_key", "rotary", "rope", "alibi")):
+        switch = f"position_embedding_type = {brief(kind)}"
+    elif biased is False:
+        switch = "position_biased_input = false"
+    else:
+        return None
+    return (
+        f"The config says {switch}: the model does not read this table, though the file holds it."
+    )
 
 
 def _length(suspect: Suspect, found: Candidate) -> str | None:

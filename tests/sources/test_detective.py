@@ -504,6 +504,27 @@ def test_without_a_config_a_padding_row_and_a_round_length_tell_the_offset(
     assert only(found).n_positions == length - offset
 
 
+@pytest.mark.parametrize(
+    ("model_type", "setting", "off"),
+    [
+        ("bert", {"position_embedding_type": "relative_key_query"}, True),
+        ("esm", {"position_embedding_type": "rotary"}, True),
+        ("deberta", {"position_biased_input": False}, True),
+        ("bert", {"position_embedding_type": "absolute"}, False),
+        ("deberta", {"position_biased_input": True}, False),
+    ],
+)
+def test_a_table_that_the_config_switches_off_is_said_to_be_unread(
+    opened, rows, model_type, setting, off
+):
+    arrays = {"embeddings.position_embeddings.weight": rows(66, 8)}
+    found = opened(arrays, {"model_type": model_type, "pad_token_id": 1, **setting})
+    said = [warning for warning in found.warnings if "does not read this table" in warning]
+    assert len(said) == off
+    assert all(next(iter(setting)) in warning for warning in said)
+    assert len(found.tables) == 1
+
+
 def test_rotary_lookup_of_roformer_is_no_table(opened, rows):
     found = opened(
         {"roformer.encoder.embed_positions.weight": rows(64, 8)}, {"model_type": "roformer"}
