@@ -35,11 +35,9 @@ _SPEAKS = re.compile(
     rf"(?:(?:{_BEFORE})(?=.*pos))*(?:positional|positions?|posit|pos)(?:{_AFTER})*\d?|pe"
 )
 # What is left away at the end of a path: how frameworks and people call the numbers themselves.
-_LEAF = re.compile(
-    r"(?:[./](?:weights?|embeddings?|embed|emb|lut|table|vars|value|params?|pe|P|pos_table|0))*"
-    r"(?::0)?$"
-)
-_WEIGHT = re.compile(r"[./]weights?$")
+_LEAVES = {"weight", "weights", "embedding", "embeddings", "embed", "emb", "lut", "table", "vars",
+           "value", "param", "params", "pe", "P", "pos_table", "0"}  # fmt: skip
+_DEEPEST = 8  # words of a path that are looked at, from its end
 _OTHER = re.compile(
     r"(?:^|[._/])(?:rel|relative|rope|rotary|alibi|conv|bias|ids|mask|optimizer|exp_avg|attn|"
     r"attention|self_attn)(?:[._/\d]|$)",
@@ -49,12 +47,16 @@ _OTHER = re.compile(
 
 def speaks_of_positions(name: str) -> bool:
     """Whether a tensor's own name, whatever the case and the underscores, says position table."""
-    if _OTHER.search(name):
+    lower = name.lower()
+    if ("pos" not in lower and "pe" not in lower) or lower.startswith("opt"):
+        return False  # most names of a large model
+    words = re.split(r"[./]", unwrapped(name).removesuffix(":0"))[-_DEEPEST:]
+    if _OTHER.search(".".join(words)):
         return False
-    path = unwrapped(name)
-    owned = re.split(r"[./]", _LEAF.sub("", path) or path)[-1]  # pos_encoder of pos_encoder.pe
-    itself = re.split(r"[./]", _WEIGHT.sub("", path))[-1]
-    return any(_says(word) for word in (owned, itself))
+    itself = words[-2] if len(words) > 1 and words[-1] in ("weight", "weights") else words[-1]
+    while len(words) > 1 and words[-1] in _LEAVES:
+        words.pop()
+    return _says(words[-1]) or _says(itself)  # pos_encoder of pos_encoder.pe, pe of net.pe
 
 
 def _says(word: str) -> bool:

@@ -18,6 +18,7 @@ from posviz import sources
 from posviz.errors import PosvizError
 from posviz.sources import layouts
 from posviz.sources.formats.tensors import brief, excerpt
+from posviz.sources.ownnames import speaks_of_positions
 
 TABLE = np.arange(32, dtype="<f4").reshape(8, 4) / 7
 STORAGE = (
@@ -390,8 +391,12 @@ def test_names_made_to_be_slow_are_not(bounded):
         "pos_embed." * 99,
         "embed_positions_" * 60,
         "wpe/" * 240,
+        "/pe" * 333,
+        "posenc" * 10,
+        "x.modules_to_save" * 58,
     ]
     bounded(lambda: [layouts.rule(f"{name}{i}") for name in slow for i in range(20_000)])
+    bounded(lambda: [speaks_of_positions(f"{name}{i}") for name in slow for i in range(20_000)])
     assert layouts.rule("a." * 400 + "wpe.weight") == "wpe"
 
 
