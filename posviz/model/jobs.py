@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import atexit
+import subprocess
 import sys
 import threading
 import time
 from collections import deque
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from posviz import processes
 from posviz.errors import ModelError
 from posviz.model.transport import unpacked
-from posviz.model.worker import packed_access
+from posviz.sources.access import packed_access
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Sequence
 
     from posviz.model.measuring import Begun, Measured, Order
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 WORKER = (sys.executable, "-m", "posviz.model.worker")
 State = Literal["running", "done", "stopped", "failed"]
 _WATCH = 0.5  # seconds between looks whether anybody still watches
+_PATIENCE = 1.0  # seconds in which a worker may leave by itself
 
 
 @dataclass(eq=False)
@@ -133,7 +135,7 @@ class Jobs:
             job.state = "stopped"
             process = job.process
         if process is not None:
-            process.kill()
+            _end(process)
 
     def close(self) -> None:
         """Stop all: the server is going down."""
@@ -164,6 +166,17 @@ class Jobs:
             if job.last_seen < time.monotonic() - self._orphan_seconds:
                 self.stop(job)
             time.sleep(_WATCH)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """Ask a worker to leave, which clears a half download away, and kill it if it does not."""
+    with suppress(OSError):
+        assert process.stdin is not None
+        process.stdin.close()
+    try:
+        process.wait(_PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
 
 
 def _message(ending: dict[str, Any], code: int, cause: str) -> str | None:

@@ -15,8 +15,8 @@ from posviz.model.jobs import Job, Jobs
 from posviz.model.measuring import Begun, Measured, Order, measure
 from posviz.model.runner import open_model
 from posviz.model.transport import packed, unpacked
-from posviz.model.worker import access_of, packed_access
 from posviz.sources import Access
+from posviz.sources.access import access_of, packed_access
 
 HANGS = (
     sys.executable, "-c",

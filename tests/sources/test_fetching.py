@@ -12,7 +12,6 @@ from posviz.errors import SourceError
 from posviz.export import fetching
 from posviz.export.fetching import Fetch, Fetches
 from posviz.sources import Access
-from posviz.sources.access import access_of, packed_access
 from posviz.sources.bundle import open_bundle
 
 NAME = "someone/large"
@@ -128,11 +127,6 @@ def test_a_worker_that_dies_is_told(
     fetch: Fetch = fetches.start("me", "hub:a/b", Access())
     until(lambda: not fetch.alive)
     assert fetch.message == "The download of hub:a/b ended by itself (no such thing). Try again."
-
-
-def test_rights_survive_the_way_to_another_process(tmp_path: Path) -> None:
-    for access in (Access(), Access(token="hf_x", cache=tmp_path, local_root=tmp_path)):
-        assert access_of(packed_access(access)) == access
 
 
 # On the page -------------------------------------------------------------------------------
