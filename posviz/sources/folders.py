@@ -15,15 +15,14 @@ from posviz.errors import SourceError
 from posviz.sources import adapters, unread
 from posviz.sources.checkpoint import listed
 from posviz.sources.formats import jsons
-from posviz.sources.formats.tensors import brief, check_name, damaged, excerpt
+from posviz.sources.formats.tensors import brief
+from posviz.sources.indexes import INDEX_LIMIT, read_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from posviz.sources.readers import Reader
 
-_INDEX_LIMIT = 32 << 20
-_MOST_ENTRIES = 400_000  # tensors of all shards together
 
 _PREFERRED = (  # patterns for the base name of a weight file, best first
     r"model\.safetensors",
@@ -183,7 +182,7 @@ def _holds_weights(inside: Sequence[str]) -> bool:
 def _transformer_module(reader: Reader) -> str:
     """The path of sentence-transformers' first module."""
     try:
-        modules = jsons.parse(reader.read_at(0, min(reader.size, _INDEX_LIMIT)), reader.name)
+        modules = jsons.parse(reader.read_at(0, min(reader.size, INDEX_LIMIT)), reader.name)
         return next(
             str(module["path"]) for module in modules if "Transformer" in str(module["type"])
         )
@@ -254,32 +253,6 @@ def _is_sibling(name: str, named: list[str]) -> bool:
         return False
     return all(_SHARD_SET.sub("", posixpath.basename(name)) == _SHARD_SET.sub("", other)
                for other in named)  # fmt: skip
-
-
-def read_index(reader: Reader) -> dict[str, str]:
-    """The weight map of an index file, from tensor names to base names of files.
-
-    Raises
-    ------
-    SourceError
-        Not an index, or one that points outside its folder.
-    """
-    if reader.size > _INDEX_LIMIT:
-        raise SourceError(f"{reader.name} has {reader.size:,} bytes; an index is far smaller.")
-    raw = reader.read_at(0, reader.size)
-    index = jsons.parse(raw, reader.name, most_marks=_MOST_ENTRIES)
-    weight_map = index.get("weight_map") if isinstance(index, dict) else None
-    if not isinstance(weight_map, dict) or not weight_map:
-        raise damaged(reader.name, "it holds no weight_map")
-    for tensor, file in weight_map.items():
-        check_name(reader.name, tensor)
-        plain = isinstance(file, str) and re.fullmatch(r"[\w][\w.+-]{0,254}", file)
-        if not plain:
-            raise SourceError(
-                f"{reader.name} names the file {excerpt(file)}; an index may only name files "
-                f"beside it. It was not followed."
-            )
-    return weight_map
 
 
 def config_file(names: Sequence[str]) -> str | None:

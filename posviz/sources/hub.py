@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from posviz.errors import SourceError
 from posviz.sources import folders
 from posviz.sources.cache import RangeCache
-from posviz.sources.folders import FileSet, read_index
+from posviz.sources.folders import FileSet
+from posviz.sources.indexes import read_index
 from posviz.sources.local import open_folder
 from posviz.sources.opening import Origin, open_files, worth_opening
 from posviz.sources.presets import PRESETS

@@ -22,7 +22,7 @@ from posviz.errors import SourceError
 from posviz.sources.formats import zips
 from posviz.sources.formats.dtypes import BITS, decode
 from posviz.sources.formats.hdf5_groups import Links, dense_links, symbol_links
-from posviz.sources.formats.hdf5_store import Store
+from posviz.sources.formats.hdf5_headers import read_messages, superblock
 from posviz.sources.formats.tensors import (
     MAX_AXES,
     MAX_NAME,
@@ -38,14 +38,13 @@ from posviz.sources.readers import Part
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from posviz.sources.formats.hdf5_store import Store
     from posviz.sources.readers import Reader
 
 _MOST_OBJECTS = 100_000
-_MOST_MESSAGES = 10_000
 _MOST_DEPTH = 32
-_TO_ROOT = (3, 1)  # addresses between the end of the file and the root group, old and new
 _DATASPACE, _LINK_INFO, _DATATYPE, _LINK, _EXTERNAL = 0x01, 0x02, 0x03, 0x06, 0x07
-_LAYOUT, _FILTERS, _CONTINUATION, _SYMBOLS = 0x08, 0x0B, 0x10, 0x11
+_LAYOUT, _FILTERS, _SYMBOLS = 0x08, 0x0B, 0x11
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ def open_hdf5(reader: Reader) -> TensorFile:
     SourceError
         Damaged, or nested and numerous beyond the bounds.
     """
-    store, root = _superblock(reader)
+    store, root = superblock(reader)
     entries: list[Entry] = []
     datasets: dict[str, _Dataset] = {}
     outside = 0
@@ -79,7 +78,7 @@ def open_hdf5(reader: Reader) -> TensorFile:
         seen.add(address)
         if len(seen) > _MOST_OBJECTS or depth > _MOST_DEPTH:
             raise damaged(reader.name, "it nests or holds too many groups")
-        messages = _messages(store, address)
+        messages = read_messages(store, address)
         links, elsewhere = _links(store, messages)
         outside += elsewhere
         if len(path) > MAX_NAME or len(waiting) + len(links) > _MOST_OBJECTS:
@@ -133,92 +132,6 @@ def open_keras(reader: Reader) -> TensorFile:
             f"again, or only its weights with save_weights."
         )
     return open_hdf5(Part(reader, zips.data_start(reader, member), member.size))
-
-
-def _superblock(reader: Reader) -> tuple[Store, int]:
-    """The widths of addresses, and the address of the root group."""
-    head = reader.read_at(0, min(reader.size, 128))
-    version = head[8] if len(head) > 8 else 255
-    if version in (0, 1) and len(head) >= 96:
-        offset_size, length_size = head[13], head[14]
-        start = 24 + (4 if version == 1 else 0)
-        widths = (offset_size, length_size)
-        root = start + 4 * offset_size + offset_size  # past four addresses and a name offset
-    elif version in (2, 3) and len(head) >= 48:
-        widths = (head[9], head[10])
-        root = 12 + 3 * head[9]
-    else:
-        raise damaged(reader.name, "its HDF5 superblock cannot be read")
-    if widths[0] not in (4, 8) or widths[1] not in (4, 8):
-        raise damaged(reader.name, f"its HDF5 addresses are {widths[0]} bytes wide")
-    store = Store(reader, *widths)
-    end = int.from_bytes(head[root - _TO_ROOT[version > 1] * widths[0] :][: widths[0]], "little")
-    if reader.size < end and not store.is_undefined(end):
-        raise SourceError(
-            f"{reader.name} is incomplete: {reader.size:,} of {end:,} bytes are there. Download it "
-            f"again."
-        )
-    return store, int.from_bytes(head[root : root + widths[0]], "little")
-
-
-def _messages(store: Store, address: int) -> list[tuple[int, bytes]]:
-    """The messages of an object header, its continuations followed."""
-    head = store.read(address, 16)
-    if head[:4] == b"OHDR":
-        return _messages_2(store, address)
-    if head[0] != 1:
-        raise damaged(store.name, "an object header cannot be read")
-    found: list[tuple[int, bytes]] = []
-    blocks = [(address + 16, int.from_bytes(head[8:12], "little"))]
-    for start, length in blocks:  # which grows as continuations are found
-        raw = store.read(start, length)
-        at = 0
-        while at + 8 <= len(raw):
-            kind = int.from_bytes(raw[at : at + 2], "little")
-            size = int.from_bytes(raw[at + 2 : at + 4], "little")
-            body = raw[at + 8 : at + 8 + size]
-            _take(store, found, blocks, kind, body)
-            at += 8 + size
-    return found
-
-
-def _messages_2(store: Store, address: int) -> list[tuple[int, bytes]]:
-    flags = store.read(address + 4, 2)[1]
-    at = address + 6 + (16 if flags & 0x20 else 0) + (4 if flags & 0x10 else 0)
-    width = 1 << (flags & 3)
-    length = store.number(at, width)
-    head = 6 if flags & 0x04 else 4  # with or without the order of creation
-    found: list[tuple[int, bytes]] = []
-    blocks = [(at + width, length)]
-    for number, (start, size) in enumerate(blocks):  # which grows as continuations are found
-        if number:  # a continuation block has a signature and a checksum of its own
-            if store.read(start, 4) != b"OCHK":
-                raise damaged(store.name, "an object header is broken")
-            start, size = start + 4, size - 8
-        raw = store.read(start, max(size, 0))
-        position = 0
-        while position + head <= len(raw):
-            kind = raw[position]
-            length = int.from_bytes(raw[position + 1 : position + 3], "little")
-            body = raw[position + head : position + head + length]
-            _take(store, found, blocks, kind, body)
-            position += head + length
-    return found
-
-
-def _take(
-    store: Store,
-    found: list[tuple[int, bytes]],
-    blocks: list[tuple[int, int]],
-    kind: int,
-    body: bytes,
-) -> None:
-    if kind == _CONTINUATION:
-        blocks.append((store.address(body, 0), store.length(body, store.offset_size)))
-    else:
-        found.append((kind, body))
-    if len(found) + len(blocks) > _MOST_MESSAGES:
-        raise damaged(store.name, "an object header goes on without end")
 
 
 def _links(store: Store, messages: list[tuple[int, bytes]]) -> tuple[Links, int]:

@@ -1,0 +1,42 @@
+"""The index of a sharded model: which file holds which tensor."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from posviz.errors import SourceError
+from posviz.sources.formats import jsons
+from posviz.sources.formats.tensors import check_name, damaged, excerpt
+
+if TYPE_CHECKING:
+    from posviz.sources.readers import Reader
+
+INDEX_LIMIT = 32 << 20
+_MOST_ENTRIES = 400_000  # tensors of all shards together
+
+
+def read_index(reader: Reader) -> dict[str, str]:
+    """The weight map of an index file, from tensor names to base names of files.
+
+    Raises
+    ------
+    SourceError
+        Not an index, or one that points outside its folder.
+    """
+    if reader.size > INDEX_LIMIT:
+        raise SourceError(f"{reader.name} has {reader.size:,} bytes; an index is far smaller.")
+    raw = reader.read_at(0, reader.size)
+    index = jsons.parse(raw, reader.name, most_marks=_MOST_ENTRIES)
+    weight_map = index.get("weight_map") if isinstance(index, dict) else None
+    if not isinstance(weight_map, dict) or not weight_map:
+        raise damaged(reader.name, "it holds no weight_map")
+    for tensor, file in weight_map.items():
+        check_name(reader.name, tensor)
+        plain = isinstance(file, str) and re.fullmatch(r"[\w][\w.+-]{0,254}", file)
+        if not plain:
+            raise SourceError(
+                f"{reader.name} names the file {excerpt(file)}; an index may only name files "
+                f"beside it. It was not followed."
+            )
+    return weight_map
