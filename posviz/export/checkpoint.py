@@ -1,7 +1,7 @@
 """Write a whole checkpoint with another position table: as a folder, or as a zip piece by piece.
 
 The tensors go from file to file in pieces of a few megabytes, so a model of any size needs little
-memory. Nothing is ever pickled.
+memory. No object is ever pickled.
 """
 
 from __future__ import annotations

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from posviz.export.pickled import follow_settings, repickled, told
 from posviz.export.stored import Member, Tensor, grown, is_buffer, is_made_anew, rewritten
-from posviz.sources.formats.tensors import counted, shape_text
+from posviz.sources.formats.tensors import shape_text
 from posviz.sources.readers import pieces
+from posviz.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

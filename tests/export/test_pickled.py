@@ -226,6 +226,20 @@ def test_an_additive_mask_keeps_its_two_numbers(tmp_path: Path) -> None:
     assert torch.equal(new, torch.full((12, 12), float("-inf")).triu(1))
 
 
+def test_all_tables_that_one_setting_counts_grow(tmp_path: Path) -> None:
+    """An encoder, a decoder, and another table a layer, whose length is one ``block_size``."""
+    names = ("encoder.wpe.weight", "decoder.wpe.weight", "decoder.layers.0.pos_emb")
+    state = {name: torch.randn(BLOCK, 8) for name in names} | {"head.weight": torch.randn(5, 8)}
+    held = {"model": state, "config": {"block_size": BLOCK}}
+    torch.save(held, tmp_path / "w.pt")
+    extend_checkpoint(str(tmp_path / "w.pt"), tmp_path / "new", 48, method="tile")
+    new = torch.load(tmp_path / "new" / "w.pt", weights_only=True)
+    assert new["config"] == {"block_size": 48}
+    for name in names:
+        assert torch.equal(new["model"][name], torch.cat([state[name], state[name][:16]]))
+    assert torch.equal(new["model"]["head.weight"], state["head.weight"])
+
+
 def test_a_pickled_model_is_refused(tmp_path: Path) -> None:
     module = nn.ModuleDict({"wpe": nn.Embedding(32, 16)})
     torch.save(module, tmp_path / "model.pt")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.numpy import save_file
+from safetensors.numpy import save, save_file
 from streamlit.testing.v1 import AppTest
 
 import posviz
@@ -54,6 +54,28 @@ def test_a_table_without_a_model_says_so_and_still_downloads() -> None:
     app = interpolation(table="random:64x8")
     assert labels(app) == ["Table as .safetensors", "Table as .npy"]
     assert any("is a table without a model" in part.value for part in app.info)
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_an_upload_is_asked_for_again_and_known_again(same: bool) -> None:
+    first, other = (
+        save({"wpe.weight": np.random.default_rng(seed).normal(size=(32, 8)).astype(np.float32)})
+        for seed in (0, 1)
+    )
+    app = AppTest.from_file(str(PROJECT / "app.py"), default_timeout=90)
+    app.query_params["expert"] = "true"
+    app.run()
+    app.file_uploader[0].upload("mine.safetensors", first, "application/octet-stream").run()
+    app = app.switch_page("pages/interpolation.py").run()
+    again = next(one for one in app.file_uploader if one.key == "whole_files")
+    assert "are not kept" in again.label
+    given = first if same else other
+    again.upload("mine.safetensors", given, "application/octet-stream").run()
+    assert not app.exception
+    told = [part.value.replace("\\", "") for part in app.info]
+    assert any("zip" in label for label in labels(app)) is same
+    sentence = "These files hold another wpe.weight than the table that is open."
+    assert any(sentence in words for words in told) is not same
 
 
 def test_an_image_model_goes_home_in_its_new_shape(tmp_path: Path) -> None:
