@@ -110,6 +110,30 @@ class Film:
 
 
 @dataclass(frozen=True, eq=False)
+class CellFilm:
+    """Frames of a heatmap that changes, for the same control as a :class:`Film`.
+
+    Parameters
+    ----------
+    frames : tuple of Raster
+        Their sizes may differ; limits, palette and words are those of the last.
+    labels, together
+        As of :class:`Film`.
+    """
+
+    frames: tuple[Raster, ...]
+    labels: tuple[str, ...]
+    together: str = ""
+
+    @cached_property
+    def header(self) -> dict[str, Any]:
+        """Everything but the cells, as the component reads it."""
+        geometry = ("rows", "cols", "nRows", "nCols", "step")
+        cells = [{name: frame.header[name] for name in geometry} for frame in self.frames]
+        return {"labels": self.labels, "cells": cells, "together": self.together}
+
+
+@dataclass(frozen=True, eq=False)
 class Picture:
     """One figure, ready to be shown, exported or read aloud.
 
@@ -120,18 +144,20 @@ class Picture:
     alt : str
         What is drawn, with its key numbers, for somebody who does not see it.
     raster : Raster or None
-    film : Film or None
-        Never together with a raster.
+    film : Film, CellFilm or None
+        Of cells where there is a raster, which is its last frame; else of points.
     """
 
     figure: go.Figure
     alt: str
     raster: Raster | None = None
-    film: Film | None = None
+    film: Film | CellFilm | None = None
 
     @cached_property
     def payload(self) -> bytes:
-        """The numbers that travel beside the JSON: cells of the raster, or points of the film."""
+        """The numbers that travel beside the JSON: of every frame of a film, else of the raster."""
+        if isinstance(self.film, CellFilm):
+            return b"".join(frame.values.tobytes() for frame in self.film.frames)
         if self.raster is not None:
             return self.raster.values.tobytes()
         return b"".join(frame.tobytes() for frame in self.film.frames) if self.film else b""

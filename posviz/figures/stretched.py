@@ -10,7 +10,7 @@ import numpy as np
 from posviz.figures.curve import chosen
 from posviz.figures.film import curve_film, curve_frame
 from posviz.figures.lines import add_line, add_nulls, gaps, padded
-from posviz.figures.picture import Film, Picture
+from posviz.figures.picture import CellFilm, Film, Picture
 from posviz.figures.theme import LIGHT, blank
 
 if TYPE_CHECKING:
@@ -79,6 +79,24 @@ def line_film(
     points = tuple(frame.astype(np.float32) for frame in frames)
     alt = f"Film of {len(labels):,} frames, {labels[0]} to {labels[-1]}. Last: {picture.alt}"
     return replace(picture, film=Film(points, tuple(labels), TOGETHER), alt=alt)
+
+
+def heatmap_film(pictures: Sequence[Picture], labels: Sequence[str]) -> Picture:
+    """Heatmaps of a table at several lengths as one film, on axes that hold the longest.
+
+    Parameters
+    ----------
+    pictures : sequence of Picture
+        As :func:`posviz.figures.heatmap.heatmap` gives them, all with the same limits.
+    labels : sequence of str
+        What each frame is.
+    """
+    last, rasters = pictures[-1], [one.raster for one in pictures if one.raster is not None]
+    assert len(rasters) == len(labels), "every frame has cells and a label"
+    edges = [-0.5, max(raster.n_rows for raster in rasters) - 0.5]
+    last.figure.layout.xaxis.range, last.figure.layout.yaxis.range = edges, edges[::-1]
+    alt = f"Film of {len(labels):,} frames, {labels[0]} to {labels[-1]}. Last: {last.alt}"
+    return replace(last, film=CellFilm(tuple(rasters), tuple(labels), TOGETHER), alt=alt)
 
 
 def film_labels(lengths: Sequence[int]) -> list[str]:

@@ -63,6 +63,7 @@ def choice(
     key: str,
     on: DeltaGenerator | None = None,
     default: str | None = None,
+    told: DeltaGenerator | None = None,
     **more: Any,
 ) -> str:
     """One of a few, side by side, bound to the address; returns its key in ``options``.
@@ -76,6 +77,8 @@ def choice(
     on : place on the page, optional
     default : key of `options`, optional
         None for the first.
+    told : place on the page, optional
+        Where to say that the address asks for something else, for a choice that is out of sight.
     more
         As for ``st.segmented_control``.
     """
@@ -89,14 +92,23 @@ def choice(
         bind="query-params",
         **more,
     )
-    check(label, options.values(), key=key)
+    check(label, options.values(), key=key, on=told)
     return cast("str", chosen)
 
 
-def check(label: str, offered: Iterable[str], *, key: str) -> None:
+def switch(label: str, *, key: str, told: DeltaGenerator | None = None, **more: Any) -> bool:
+    """A switch bound to the address, off at first; ``told`` as for :func:`choice`."""
+    on = st.toggle(label, key=key, bind="query-params", **more)
+    check(label, ("true", "false"), key=key, on=told)
+    return bool(on)
+
+
+def check(
+    label: str, offered: Iterable[str], *, key: str, on: DeltaGenerator | None = None
+) -> None:
     """Say so on the page if the visit's address asked the widget ``key`` for words it lacks."""
     words = tuple(offered)
-    _check(label, lambda asked: asked in words, f"none of {', '.join(words)}", key)
+    _check(label, lambda asked: asked in words, f"none of {', '.join(words)}", key, on)
 
 
 def check_number(label: str, least: int, most: int, *, key: str) -> None:
@@ -108,7 +120,13 @@ def check_number(label: str, least: int, most: int, *, key: str) -> None:
     _check(label, fits, f"no whole number from {least:,} to {most:,}", key)
 
 
-def _check(label: str, fits: Callable[[str], bool], rule: str, key: str) -> None:
+def _check(
+    label: str,
+    fits: Callable[[str], bool],
+    rule: str,
+    key: str,
+    on: DeltaGenerator | None = None,
+) -> None:
     session = st.session_state
     unknown = session.setdefault(_UNKNOWN, {})
     asked = session.get(_BEGAN, {}).pop(key, None)
@@ -116,6 +134,6 @@ def _check(label: str, fits: Callable[[str], bool], rule: str, key: str) -> None
         unknown[key] = Unknown(asked, label, rule, session.get(key))
     if key in unknown:
         if unknown[key].instead == session.get(key):
-            st.warning(literal(unknown[key].sentence()), icon=":material/link_off:")
+            (on or st).warning(literal(unknown[key].sentence()), icon=":material/link_off:")
         else:
             del unknown[key]

@@ -36,14 +36,15 @@ def stretch(table: PositionTable) -> Choice:
         help=METHODS[st.session_state.get("method", fitting[0])].explanation,
     )
     address.check("Method", (METHODS[key].label for key in fitting), key="method")
+    told = st.container()  # what the address asks of the settings in vain, in sight
     with page.section("Settings"):
         labels = {key: grid.label for key, grid in GRIDS.items()}
         grid = address.choice(
             "Grid", labels, key="grid", default="align-corners",
-            disabled=not METHODS[method].uses_grid,
+            disabled=not METHODS[method].uses_grid, told=told,
         )  # fmt: skip
         st.caption(GRIDS[grid].explanation)
-        keep = _keep(table)
+        keep = _keep(table, told)
     return Choice(size, method, grid, keep)
 
 
@@ -75,14 +76,14 @@ def _slider(
     return chosen
 
 
-def _keep(table: PositionTable) -> str:
+def _keep(table: PositionTable, told: DeltaGenerator) -> str:
     special = results.special(table)
     if not special or len(special) >= table.n_positions:
         return ""
-    keep = st.toggle(
+    keep = address.switch(
         "Put special rows back unchanged",
         key="keep",
-        bind="query-params",
+        told=told,
         help="Blending a special row with its neighbours makes rows that are neither.",
     )
     return "special" if keep else ""

@@ -90,7 +90,9 @@ class View {
     this.colours = recolour(given.tokens, swap);
     this.root.style.colorScheme = dark ? "dark" : "light"; // for the film's slider
     for (const [name, colour] of Object.entries(this.colours)) this.root.style.setProperty(`--posviz-${name}`, colour);
-    this.raster.load(given.raster, given.payload, recolour(given.raster?.palette, swap));
+    const moment = this.film.cells();
+    const header = moment ? { ...given.raster, ...moment.geometry } : given.raster;
+    this.raster.load(header, moment?.cells ?? given.payload, recolour(given.raster?.palette, swap));
     this.hear();
     const Plotly = await loadPlotly();
     const first = !this.plot._fullLayout;

@@ -1,4 +1,4 @@
-// A curve that changes: frames of points, run through by a slider and a button under the figure.
+// A curve or a heatmap that changes: frames of points or of cells, run through by a slider and a button under the figure.
 
 const SECONDS = 6; // a whole film
 
@@ -24,14 +24,18 @@ class Film {
     this.root.toggleAttribute("data-film", Boolean(header));
     this.header = header;
     if (!header) return this.pause();
-    const points = new Float32Array(bytes.slice().buffer); // a copy, since floats begin at multiples of 4
     let at = 0;
-    this.frames = header.lengths.map((n) => points.subarray(at, (at += n * header.axes)));
+    if (header.cells) {
+      this.frames = header.cells.map(({ rows, cols }) => bytes.subarray(at, (at += rows * cols)));
+    } else {
+      const points = new Float32Array(bytes.slice().buffer); // a copy, since floats begin at multiples of 4
+      this.frames = header.lengths.map((n) => points.subarray(at, (at += n * header.axes)));
+    }
     const atEnd = Number(this.range.value) >= Number(this.range.max) || !this.seen;
     this.range.max = this.frames.length - 1;
     if (atEnd) this.range.value = this.range.max; // a film that grows is watched at its end
     this.seen = true;
-    this.range.step = new Set(header.lengths).size === 1 ? "any" : 1; // unlike lengths cannot be mixed
+    this.range.step = !header.cells && new Set(header.lengths).size === 1 ? "any" : 1; // unlike lengths cannot be mixed
   }
 
   // Take the other films of the same group along to this moment.
@@ -61,10 +65,20 @@ class Film {
     return part > 0 && next ? frame.map((value, i) => value + part * (next[i] - value)) : frame;
   }
 
-  // Put the moment into the traces and notes of a curve, as figures/curve.py names them.
+  // Geometry and cells of a heatmap's moment; null for a film of points, or none.
+  cells() {
+    if (!this.header?.cells) return null;
+    const at = Math.round(this.range.value);
+    return { geometry: this.header.cells[at], cells: this.frames[at] };
+  }
+
+  // Say which moment it is, and put it into the traces and notes of a curve, as figures/curve.py names them.
   apply(data, notes) {
+    this.label.textContent = this.header.labels[Math.round(this.range.value)];
+    this.range.setAttribute("aria-valuetext", this.label.textContent);
+    if (this.header.cells) return;
     const points = this.now();
-    const { axes, labels } = this.header;
+    const { axes } = this.header;
     const n = points.length / axes;
     const names = ["x", "y", "z"].slice(0, axes);
     const pieces = data.filter(({ meta }) => meta === "walk");
@@ -87,8 +101,6 @@ class Film {
       names.forEach((name, axis) => (note[name] = points[row * axes + axis]));
       note.text = row.toLocaleString("en");
     }
-    this.label.textContent = labels[Math.round(this.range.value)];
-    this.range.setAttribute("aria-valuetext", this.label.textContent);
   }
 
   async play() {

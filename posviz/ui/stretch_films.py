@@ -11,10 +11,12 @@ import streamlit as st
 
 from posviz.analysis.decomposition import spectrum
 from posviz.analysis.pairs import row_norms
-from posviz.analysis.similarity import cosine_sums, profile_of
+from posviz.analysis.similarity import cosine_sums, pooled_similarity, profile_of
 from posviz.analysis.smoothness import curvature, step_norms
 from posviz.analysis.waves import power_spectrum
+from posviz.figures.heatmap import heatmap
 from posviz.figures.spectrum import above_floor
+from posviz.figures.stretched import film_labels, heatmap_film
 from posviz.interpolation.frames import FRAMES, stretch_frames, tables_between
 from posviz.ui import results
 from posviz.ui.stretch import KEPT, stretched
@@ -22,11 +24,14 @@ from posviz.ui.stretch import KEPT, stretched
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from posviz.analysis.similarity import Pooled
     from posviz.analysis.waves import PowerSpectrum
+    from posviz.figures.picture import Picture
     from posviz.table import PositionTable
     from posviz.ui.stretch import Choice
 
 LINE_FRAMES = 9  # moments of a film whose every frame needs the whole table
+FILMS = 4  # of all pairs, each up to ten megabytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +73,17 @@ def line_frames(
     return _line_frames(table.fingerprint, choice, kind, table)
 
 
+def all_pairs(cells: Pooled, n_positions: int) -> Picture:
+    """Cosine of all pairs of a table, in the colours that all lengths share."""
+    size = f"{n_positions:,} positions"
+    return heatmap(cells.values, limits=(-1, 1), n_positions=n_positions, name=size)
+
+
+def pair_film(table: PositionTable, choice: Choice) -> Picture | None:
+    """All pairs at the lengths from the old one to the new one; None where it is one length."""
+    return _pair_film(table.fingerprint, choice, table)
+
+
 def along(table: PositionTable) -> Along:
     """Norms and steps of a table, row by row."""
     return _along(table.fingerprint, table)
@@ -96,6 +112,16 @@ def _line_frames(
     moments = tables_between(_table, done, most=LINE_FRAMES)
     found = [(LINES[kind](one), one.n_positions) for one in moments]
     return [line for line, _ in found], [length for _, length in found]
+
+
+@st.cache_resource(max_entries=FILMS, show_spinner="Computing the film …")
+def _pair_film(fingerprint: str, choice: Choice, _table: PositionTable) -> Picture | None:
+    pictures, lengths = [], []
+    for one in tables_between(_table, stretched(_table, choice), most=LINE_FRAMES):
+        cells = pooled_similarity(one.weights, "cosine", results.PAINTED)
+        pictures.append(all_pairs(cells, one.n_positions))  # a byte a cell: the numbers can go
+        lengths.append(one.n_positions)
+    return heatmap_film(pictures, film_labels(lengths)) if len(lengths) > 1 else None
 
 
 def _counted(values: NDArray[np.float64], first: int) -> NDArray[np.float64]:

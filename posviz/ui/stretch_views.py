@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from posviz.analysis.definitions import DEFINITIONS
-from posviz.figures.heatmap import heatmap
 from posviz.figures.offsets import offset_profile
 from posviz.figures.spectrum import spectrum
-from posviz.figures.stretched import before_and_after, film_labels, line_film, stretch_curve
+from posviz.figures.stretched import (
+    before_and_after,
+    film_labels,
+    line_film,
+    stretch_curve,
+)
 from posviz.interpolation import METHODS
 from posviz.interpolation.aliasing import linear_height, sampling_limit, share_lost, waves
-from posviz.ui import figure, losses, page, results, stretch, stretch_films
+from posviz.ui import address, figure, losses, page, results, stretch, stretch_films
 from posviz.ui.format import ABSENT, decimal, literal, percent
 from posviz.ui.tables import geometry, markdown_table, rebuilt
 
@@ -62,14 +66,14 @@ def curve(found: Opened, new: Extended, choice: Choice) -> None:
 
 def pairs(found: Opened, new: Extended, choice: Choice) -> None:
     """Cosine of all pairs, before and after, in the same colours."""
+    _play_switch()
     both = zip(st.columns(2), (found.table, new.table), sizes(found, new), strict=True)
     for column, shown, size in both:
         with column, page.card(size):
-            cells = stretch.pairs(shown)
-            picture = heatmap(
-                cells.values, limits=(-1, 1), n_positions=shown.n_positions, name=size
-            )
-            figure.show(picture, key=f"pairs-{shown is found.table}", height=460)
+            is_old = shown is found.table
+            film = None if is_old or not _plays() else stretch_films.pair_film(found.table, choice)
+            picture = film or stretch_films.all_pairs(stretch.pairs(shown), shown.n_positions)
+            figure.show(picture, key=f"pairs-{is_old}", height=460)
 
 
 def offset(found: Opened, new: Extended, choice: Choice) -> None:
@@ -111,10 +115,9 @@ def rows(found: Opened, new: Extended, choice: Choice) -> None:
 
 
 def _play_switch() -> None:
-    st.toggle(
+    address.switch(
         "Play from 1 ×",
         key=PLAY,
-        bind="query-params",
         help="Computes the figure at lengths on the way and runs them as a film.",
     )
 

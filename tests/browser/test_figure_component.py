@@ -517,6 +517,39 @@ def test_the_wheel_scrolls_the_page_until_the_space_is_chosen(visit: Visit) -> N
     )
 
 
+def test_a_film_of_a_heatmap_paints_each_moments_own_cells(visit: Visit) -> None:
+    page = visit("cells")
+    bar = page.locator(".st-key-cells .posviz-film")
+    expect(bar.locator("output")).to_have_text("8")
+    middle = """([row, col]) => {
+      const root = document.querySelector('.st-key-cells .posviz-plot');
+      const canvas = document.querySelector('.st-key-cells .posviz-raster');
+      const { xaxis, yaxis } = root._fullLayout;
+      const ratio = canvas.width / root._fullLayout.width;
+      const at = [xaxis._offset + xaxis.d2p(col), yaxis._offset + yaxis.d2p(row)];
+      return [...canvas.getContext('2d').getImageData(at[0] * ratio, at[1] * ratio, 1, 1).data];
+    }"""
+    whole = inside(page, "cells", "[...layout.xaxis.range]")
+    size = "(of) => [of.clientWidth, of.clientHeight]"
+    plot, canvas = (page.locator(f".st-key-cells .posviz-{part}") for part in ("plot", "raster"))
+    assert canvas.evaluate(size) == plot.evaluate(size)  # the control below takes from both
+    last, corner = page.evaluate(middle, [2, 2]), page.evaluate(middle, [7, 7])
+    assert last == corner
+    bar.locator("input").focus()
+    page.keyboard.press("Home")
+    expect(bar.locator("output")).to_have_text("4")
+    page.wait_for_function(f"(at) => ({middle})(at)[3] === 0", arg=[7, 7])  # no such row any more
+    first = page.evaluate(middle, [2, 2])
+    assert first[3] == 255
+    assert first != last
+    assert inside(page, "cells", "[...layout.xaxis.range]") == pytest.approx(whole)
+    bar.get_by_role("button", name="Play").click()
+    expect(bar.locator("output")).to_have_text("8", timeout=PATIENCE)
+    page.wait_for_function(
+        f"(at) => String(({middle})(at)) === '{','.join(map(str, corner))}'", arg=[7, 7]
+    )
+
+
 def test_a_film_is_run_through_by_its_slider_and_its_button(visit: Visit) -> None:
     page = visit("film")
     bar = page.locator(".st-key-film .posviz-film")

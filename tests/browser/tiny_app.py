@@ -8,6 +8,7 @@ from posviz.figures.film import curve_film
 from posviz.figures.heatmap import heatmap
 from posviz.figures.picture import Raster, quantise
 from posviz.figures.spectrum import spectrum
+from posviz.figures.stretched import heatmap_film
 from posviz.ui import figure
 
 
@@ -59,6 +60,10 @@ if "asked" in wanted:  # 1,024 positions in 128 cells a side, and a server that 
 if "spectrum" in wanted:
     values = np.linalg.svd(helix(length, wobble), compute_uv=False)
     figure.show(spectrum(values, holds=(3, 0.9)), key="spectrum", height=300)
+if "cells" in wanted:
+    squares = [np.full((n, n), value) for n, value in ((4, -1.0), (6, 0.0), (8, 1.0))]
+    moments = [heatmap(square, limits=(-1, 1)) for square in squares]
+    figure.show(heatmap_film(moments, ["4", "6", "8"]), key="cells", height=420)
 if "film" in wanted:
     grown = [helix(n, wobble) * n / 64 for n in (32, 48, 64)]
     figure.show(curve_film(grown, ["32", "48", "64"], components=(0, 1)), key="film", height=420)

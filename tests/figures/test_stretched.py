@@ -5,8 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from posviz.analysis.similarity import OffsetProfile
+from posviz.figures.heatmap import heatmap
 from posviz.figures.offsets import offset_profile
-from posviz.figures.stretched import before_and_after, film_labels, line_film, stretch_curve
+from posviz.figures.picture import CellFilm
+from posviz.figures.stretched import (
+    before_and_after,
+    film_labels,
+    heatmap_film,
+    line_film,
+    stretch_curve,
+)
 from posviz.figures.theme import LIGHT
 
 
@@ -76,3 +84,31 @@ def test_a_line_plays_with_its_ends_and_without_the_spread_of_one_moment() -> No
     low, high = film.figure.layout.yaxis.range
     assert low < -2
     assert high > 3
+
+
+def test_heatmaps_of_several_lengths_are_one_film_on_the_axes_of_the_longest() -> None:
+    rng = np.random.default_rng(1)
+    cells = [rng.uniform(-1, 1, size=(n, n)) for n in (8, 6, 4)]
+    counts = [8, 12, 4]  # the middle one is pooled, the last one shrank
+    pictures = [
+        heatmap(values, limits=(-1, 1), n_positions=count)
+        for values, count in zip(cells, counts, strict=True)
+    ]
+    film = heatmap_film(pictures, film_labels(counts))
+    assert isinstance(film.film, CellFilm)
+    assert film.film.header == {
+        "labels": ("1 × · 8", "1.5 × · 12", "0.5 × · 4"),
+        "together": "stretch",
+        "cells": [
+            {"rows": 8, "cols": 8, "nRows": 8, "nCols": 8, "step": 1},
+            {"rows": 6, "cols": 6, "nRows": 12, "nCols": 12, "step": 2},
+            {"rows": 4, "cols": 4, "nRows": 4, "nCols": 4, "step": 1},
+        ],
+    }
+    sent = np.frombuffer(film.payload, dtype=np.uint8)
+    alone = [one.raster.values.ravel() for one in pictures if one.raster is not None]
+    np.testing.assert_array_equal(sent, np.concatenate(alone))
+    assert film.raster is pictures[-1].raster
+    assert tuple(film.figure.layout.xaxis.range) == (-0.5, 11.5)
+    assert tuple(film.figure.layout.yaxis.range) == (11.5, -0.5)
+    assert film.alt.startswith("Film of 3 frames, 1 × · 8 to 0.5 × · 4. Last: Heatmap of cosine")

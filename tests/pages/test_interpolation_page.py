@@ -15,12 +15,14 @@ from streamlit.testing.v1 import AppTest
 
 from posviz import sources
 from posviz.analysis.definitions import DEFINITIONS
+from posviz.analysis.similarity import pooled_similarity
+from posviz.figures.picture import CellFilm
 from posviz.interpolation import METHODS, extend, holdout
 from posviz.model.loss import loss_by_position
 from posviz.model.runner import open_model
 from posviz.model.texts import sequences
 from posviz.sources.demos import DEMOS
-from posviz.ui import stretch_films
+from posviz.ui import results, stretch_films
 from posviz.ui.stretch import Choice
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -233,12 +235,29 @@ def test_every_line_plays_from_the_old_table_to_the_new_one(kind: str, points: i
         np.testing.assert_allclose(frames[-1][:, 1], np.linalg.norm(new, axis=1), rtol=1e-5)
 
 
-@pytest.mark.parametrize("view", ["Curve", "By offset", "Spectrum", "Row by row"])
+@pytest.mark.parametrize("view", ["Curve", "All pairs", "By offset", "Spectrum", "Row by row"])
 @pytest.mark.parametrize("ref", ["demo:bert-mini", "random:1x5", "random:3x1"])
 def test_a_view_plays_when_asked(view: str, ref: str) -> None:
     app = run(table=ref, stretched=view, play="true")
     assert not app.exception
     assert not app.error
+
+
+@pytest.mark.parametrize(("length", "method"), [(192, "cubic"), (50, "linear"), (160, "tile")])
+def test_all_pairs_play_as_their_heatmaps_are_painted(length: int, method: str) -> None:
+    table = sources.load("demo:gpt-mini")
+    film = stretch_films.pair_film(table, Choice(length, method, "align-corners", ""))
+    assert film is not None
+    assert isinstance(film.film, CellFilm)
+    frames = film.film.frames
+    assert (len(frames), frames[0].n_rows, frames[-1].n_rows) == (9, 128, length)
+    for frame, at in ((frames[0], 128), (frames[-1], length)):
+        alone = extend(table, at, method=method).table
+        cells = pooled_similarity(alone.weights, "cosine", results.PAINTED)
+        raster = stretch_films.all_pairs(cells, at).raster
+        assert raster is not None
+        assert frame.values.tobytes() == raster.values.tobytes()
+    assert stretch_films.pair_film(table, Choice(128, method, "align-corners", "")) is None
 
 
 def first_sight(app: AppTest) -> list[str]:

@@ -29,6 +29,7 @@ def said(app: AppTest) -> list[str]:
         ("interpolation.py", "stretched", "Nonsense", "All pairs"),
         ("interpolation.py", "method", "kubic", "Cubic spline"),
         ("interpolation.py", "grid", "<b>", "Half-pixel"),
+        ("interpolation.py", "play", "perhaps", "false"),
     ],
 )
 def test_words_that_a_control_lacks_are_named_with_those_it_has(
@@ -38,6 +39,13 @@ def test_words_that_a_control_lacks_are_named_with_those_it_has(
     (sentence,) = said(app)
     assert offered.lower() in sentence.lower().replace("\\", "")
     assert "\\<b\\>" in sentence or "<" not in sentence  # Markdown of an address stays text
+
+
+def test_what_is_said_of_a_setting_is_not_hidden_with_it() -> None:
+    app = visit("interpolation.py", grid="Nonsense")
+    (sentence,) = said(app)
+    hidden = [warning.value for part in app.expander for warning in part.warning]
+    assert sentence not in hidden
 
 
 def test_the_sentence_stands_until_another_choice_is_made() -> None:
