@@ -24,7 +24,7 @@ BELOW = {
     "wording": set(),
     "analysis": {"errors", "table", "wording"},
     "interpolation": {"errors", "table", "analysis"},
-    "sources": {"errors", "table", "analysis", "runfolder"},
+    "sources": {"errors", "table", "analysis", "runfolder", "wording"},
     "training": {"errors", "table", "analysis", "interpolation", "runfolder", "processes"},
     "model": {
         *("errors", "table", "analysis", "interpolation"),
@@ -33,6 +33,7 @@ BELOW = {
     "figures": {"errors", "table", "analysis", "interpolation", "wording"},
     "export": {
         *("errors", "table", "analysis", "interpolation", "processes", "sources", "figures"),
+        "wording",
     },
 }
 EVERYTHING_BELOW = set(BELOW) | {"data"}

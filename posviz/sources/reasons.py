@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from posviz.sources import configs, layouts, ownnames
 from posviz.sources.formats.dtypes import is_real
-from posviz.sources.formats.tensors import Entry, brief, counted, shape_text
+from posviz.sources.formats.tensors import Entry, brief, shape_text
 from posviz.sources.names import is_copy
+from posviz.wording import counted
 
 if TYPE_CHECKING:
     import numpy as np

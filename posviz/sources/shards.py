@@ -7,7 +7,8 @@ import re
 from typing import TYPE_CHECKING
 
 from posviz.sources import layouts
-from posviz.sources.formats.tensors import brief, counted
+from posviz.sources.formats.tensors import brief
+from posviz.wording import counted
 
 if TYPE_CHECKING:
     from posviz.sources.folders import Weights

@@ -18,10 +18,10 @@ from posviz.sources.formats.tensors import (
     brief,
     check_entry,
     check_name,
-    counted,
     damaged,
     excerpt,
 )
+from posviz.wording import counted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

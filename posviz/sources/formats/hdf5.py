@@ -30,10 +30,10 @@ from posviz.sources.formats.tensors import (
     TensorFile,
     brief,
     check_entry,
-    counted,
     damaged,
 )
 from posviz.sources.readers import Part
+from posviz.wording import counted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -18,7 +18,8 @@ from posviz.sources.formats.dtypes import BITS, decode, decode_span
 from posviz.sources.formats.inert import Inert, Storage, View
 from posviz.sources.formats.outline import outline
 from posviz.sources.formats.pickles import MAX_BYTES, MAX_STEPS, PickleError, interpret
-from posviz.sources.formats.tensors import MAX_TENSORS, Entry, TensorFile, brief, counted, damaged
+from posviz.sources.formats.tensors import MAX_TENSORS, Entry, TensorFile, brief, damaged
+from posviz.wording import counted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -18,11 +18,11 @@ from posviz.sources.formats.tensors import (
     Entry,
     TensorFile,
     brief,
-    counted,
     damaged,
     excerpt,
 )
 from posviz.sources.readers import pieces
+from posviz.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

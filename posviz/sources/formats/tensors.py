@@ -98,11 +98,6 @@ class TensorFile:
     outline: Callable[[], Outline | None] | None = None
 
 
-def counted(number: int, noun: str) -> str:
-    """``1 tensor``, ``12,288 tensors``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def shape_text(shape: tuple[int, ...]) -> str:
     """``1024 × 768``."""
     return " × ".join(str(length) for length in shape) or "single number"

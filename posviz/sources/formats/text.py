@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from posviz.errors import SourceError
-from posviz.sources.formats.tensors import Entry, TensorFile, counted, excerpt
+from posviz.sources.formats.tensors import Entry, TensorFile, excerpt
+from posviz.wording import counted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -165,12 +166,12 @@ def _row(file: str, number: int, line: str, split: Split, width: int | None) -> 
             f"{file}, line {number}: {counted(len(cells), 'value')}, while the first line has "
             f"{width:,}. Every line must hold one position with the same number of values."
         )
-    return _numbers(file, number, cells)
+    return _numbers(file, number, cells, plain="_" not in line)
 
 
-def _numbers(name: str, line: int, cells: list[str]) -> NDArray[np.float32]:
+def _numbers(name: str, line: int, cells: list[str], *, plain: bool) -> NDArray[np.float32]:
     try:
-        if "_" in "".join(cells):  # Python reads 5_2 as 52
+        if not plain:  # Python reads 5_2 as 52
             raise ValueError
         with np.errstate(over="ignore", invalid="ignore"):
             return np.array(cells, dtype=np.float64).astype(np.float32)
@@ -198,10 +199,12 @@ def _is_number(cell: str) -> bool:
 def _splitter(line: str) -> Split:
     for mark in ("\t", ";", ","):
         if mark in line:
-            return lambda text: _cells(text.rstrip(mark).split(mark))
-    return lambda text: _cells(text.split())
+            return lambda text: _cells(text, text.rstrip(mark).split(mark))
+    return lambda text: _cells(text, text.split())
 
 
-def _cells(words: list[str]) -> list[str]:
+def _cells(text: str, words: list[str]) -> list[str]:
     """Cells without the quotes that some programs put around each."""
+    if '"' not in text:
+        return words
     return [word[1:-1] if len(word) > 1 and word[0] == '"' == word[-1] else word for word in words]
