@@ -51,9 +51,9 @@ def rows_in(ranges: Sequence[Sequence[int]]) -> list[int]:
     return [row for first, last in ranges for row in range(first, last + 1)]
 
 
-def said(ranges: Sequence[Sequence[int]]) -> str:
+def said(ranges: Sequence[Sequence[int]], state: str = WORDS) -> str:
     """The stretches as a sentence, such as ``Rows 0 and 48–63 were never trained.``."""
     words = [f"{first}" if first == last else f"{first}–{last}" for first, last in ranges]
     joined = " and ".join(filter(None, [", ".join(words[:-1]), words[-1] if words else ""]))
     count = sum(last - first + 1 for first, last in ranges)
-    return f"Row {joined} was {WORDS}." if count == 1 else f"Rows {joined} were {WORDS}."
+    return f"Row {joined} was {state}." if count == 1 else f"Rows {joined} were {state}."

@@ -110,7 +110,7 @@ class Jobs:
                     self.stop(job)
             if any(job.alive for job in self._jobs):
                 raise ModelError(
-                    "Another visitor's model is being measured, and there is room for one at a "
+                    "Another tab or visitor is measuring a model, and there is room for one at a "
                     "time. Try again in a minute; the demo models answer at once."
                 )
             job = Job(owner, order)

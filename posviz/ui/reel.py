@@ -17,6 +17,7 @@ from posviz.analysis.film import laid_over_last, own_scores
 from posviz.analysis.smoothness import adjacent_cosine
 from posviz.errors import TrainingError
 from posviz.figures import untrained
+from posviz.figures.untrained import WORDS
 from posviz.runfolder import runs_folder
 from posviz.sources.demos import DEMOS
 from posviz.training.positions import TABLE_KINDS
@@ -77,9 +78,19 @@ class Reel:
         return kind is None or kind.learned
 
     @property
+    def tuned(self) -> bool:
+        """Whether it began with a trained table, so that rows no step moved are trained as well."""
+        return bool(self.run.settings.get("source"))
+
+    @property
+    def still(self) -> list[list[int]]:
+        """Stretches of rows that no gradient reached in this run, first and last of each."""
+        return (self.last.get("rows_unseen") or []) if self.learned else []
+
+    @property
     def unseen(self) -> list[list[int]]:
         """Stretches of rows that no gradient ever reached, first and last of each."""
-        return (self.last.get("rows_unseen") or []) if self.learned else []
+        return [] if self.tuned else self.still
 
     @cached_property
     def order(self) -> float:
@@ -126,7 +137,7 @@ def said(reel: Reel) -> tuple[str, str]:
     if not reel.learned:
         kind = TABLE_KINDS[reel.run.settings["table"]]
         headline = f"The rows never changed. {kind.explanation}"
-    elif reel.run.settings.get("source"):
+    elif reel.tuned:
         headline = "A stretched table, fine-tuned at its new length."
     elif reel.order >= ORDERED:
         which = "The rows that were trained" if reel.unseen else "Random rows"
@@ -137,14 +148,15 @@ def said(reel: Reel) -> tuple[str, str]:
         headline = "The table is not an ordered curve yet."
     told = [f"In {last['step']:,} steps"]
     if None not in fell:
-        went = f"{decimal(fell[0], digits=2)} to {decimal(fell[1], digits=2)} nats"
+        digits = 3 if reel.tuned else 2
+        went = f"{decimal(fell[0], digits=digits)} to {decimal(fell[1], digits=digits)} nats"
         told += [f"the loss went from {went}, and"]
     told += [
         f"the mean cosine of neighbours went from {decimal(first['adjacent_cosine'], digits=2)} "
         f"to {decimal(last['adjacent_cosine'], digits=2)}."
     ]
-    if reel.unseen:
-        told += [untrained.said(reel.unseen)]
+    if reel.still:
+        told += [untrained.said(reel.still, "left as before" if reel.tuned else WORDS)]
     return headline, " ".join(told)
 
 

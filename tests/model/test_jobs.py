@@ -95,7 +95,7 @@ def test_a_stop_ends_the_process_and_makes_room(jobs: Callable[..., Jobs]) -> No
     process = job.process
     assert process is not None
     until(lambda: bool(job.now))
-    with pytest.raises(ModelError, match="Another visitor's model is being measured"):
+    with pytest.raises(ModelError, match="Another tab or visitor is measuring a model"):
         registry.start("you", order(), Access())
     registry.stop(job)
     assert job.state == "stopped"

@@ -138,6 +138,11 @@ def test_the_table_of_somebody_elses_model_is_fine_tuned(
     for page in ("overview", "curve", "training", "checkpoint", "inside"):
         app.switch_page(f"pages/{page}.py").run()
         assert not app.exception, page
+        if page == "training":
+            words = said(app)
+            assert "A stretched table, fine-tuned at its new length." in words
+            assert "Rows 0–15 were left as before." in words
+            assert "is the table of somebody else's model" in words
 
 
 def test_the_number_of_steps_outlives_the_section(home: Path) -> None:
