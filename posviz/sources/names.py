@@ -13,6 +13,7 @@ _LEAF = re.compile(
 )
 # PEFT's, around a layer that it trains or adds to.
 _WITHIN = re.compile(r"[./](?:modules_to_save[./]\w+|base_layer|original_module)(?=[./])")
+_PEFT = ("modules_to_save", "base_layer", "original_module")
 _COPY = re.compile(
     r"(?:^|[._/])(?:ema|ema_model|model_ema|state_dict_ema|teacher|target_encoder)[._/]"
 )
@@ -26,7 +27,8 @@ def label(name: str) -> str:
 
 def unwrapped(name: str) -> str:
     """The name without what PEFT puts between a layer and its weight."""
-    return _WITHIN.sub("", name)
+    # A substring is looked for a hundred times faster than a pattern.
+    return _WITHIN.sub("", name) if any(word in name for word in _PEFT) else name
 
 
 def is_original(name: str) -> bool:

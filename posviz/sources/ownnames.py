@@ -66,8 +66,10 @@ def _says(word: str) -> bool:
 
 def find(entries: Iterable[Entry], config: Config | None) -> list[Suspect]:
     """Tensors of two axes that are named so, each as a suspect."""
-    found = []
+    found: list[Suspect] = []
     for entry in entries:
+        if len(found) == suspects.MOST_SUSPECTS:
+            break
         if len([length for length in entry.shape or () if length > 1]) != 2:
             continue
         if speaks_of_positions(entry.name):

@@ -46,7 +46,7 @@ def explain(entries: Sequence[Entry], config: Config | None) -> tuple[str, str]:
         said = _sentence(scheme, f"{entry.name}{shape} shows that this model has none")
         alike = f" Its tensors are named as in {look.layout}." if look else ""
         return scheme, said + (alike if look and look.scheme == scheme else "")
-    if any(_ADAPTER.search(entry.name) for entry in entries):
+    if any("lora_" in entry.name and _ADAPTER.search(entry.name) for entry in entries):
         return "unknown", (
             "The file holds an adapter (LoRA or the like), which changes no position table. Open "
             "the model that it was trained for."

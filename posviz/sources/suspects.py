@@ -22,7 +22,7 @@ ReadEntry = Callable[[Entry], NDArray[np.float32]]
 
 _MOST_ROWS = 1 << 16  # of a table that is made by combining two axes
 _MOST_BYTES = 256 << 20
-_MOST_SUSPECTS = 512  # more than the snapshots of a long training, let alone any model
+MOST_SUSPECTS = 512  # more than the snapshots of a long training, let alone any model
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def find(entries: Iterable[Entry], config: Config | None) -> list[Suspect]:
             suspect = examine(entry, config)
             if suspect is not None and suspect.n_rows > 1 and suspect.kind != "rotary":
                 found.append(suspect)
-        if len(found) == _MOST_SUSPECTS:
+        if len(found) == MOST_SUSPECTS:
             break
     return _joined(found)
 

@@ -8,7 +8,7 @@ import pytest
 from posviz import sources
 from posviz.analysis.references import random_normal, sinusoidal
 from posviz.errors import NoTableError, SourceError, TableError
-from posviz.sources import layouts, ownnames
+from posviz.sources import layouts, ownnames, suspects
 
 
 @pytest.fixture
@@ -203,6 +203,11 @@ def test_a_table_of_somebodys_own_module_opens_with_a_word(opened, rows, name):
     assert only(found).parameter == name
     assert "a name that speaks of positions, though no known architecture" in only(found).reason
     assert [WORD in warning for warning in found.warnings] == [True]
+
+
+def test_a_word_in_every_layer_ends_somewhere(opened, rows):
+    arrays = {f"layers.{index}.position.weight": rows(2, 2) for index in range(600)}
+    assert len(opened(arrays).tables) == suspects.MOST_SUSPECTS
 
 
 def test_the_sinusoid_of_a_tutorial_is_told_by_its_numbers(opened, rows):
