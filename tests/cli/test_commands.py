@@ -101,6 +101,23 @@ def test_inspect_answers_for_the_tensor_that_is_named(run: Run, roberta: Path) -
     assert (table["parameter"], table["default"]) == (name, True)
 
 
+def test_f04_a_dead_padding_row_is_no_position_and_gives_no_nan(run: Run, tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).normal(size=(514, 16)).astype(np.float16)
+    rows[1] = 0
+    (tmp_path / "config.json").write_text(
+        '{"model_type": "roberta", "pad_token_id": 1, "max_position_embeddings": 514}'
+    )
+    save_file(
+        {"roberta.embeddings.position_embeddings.weight": rows}, tmp_path / "model.safetensors"
+    )
+    found = run("analyze", str(tmp_path))
+    assert (found["n_positions"], found["rows_used"]) == (512, 512)
+    norms = np.linalg.norm(rows[2:].astype(np.float64), axis=1)
+    assert found["norms"]["min"] == pytest.approx(norms.min(), rel=1e-6)
+    assert found["norms"]["first"] == pytest.approx(norms[0], rel=1e-6)
+    assert all(value is not None for value in found["norms"].values())
+
+
 def test_a_model_without_a_table_is_inspected_but_not_analysed(
     run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

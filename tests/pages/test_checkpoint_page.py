@@ -192,6 +192,30 @@ def test_u03_upper_case_endings_of_pytorch_are_taken() -> None:
         assert f"upload:{name}" in said(app)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "cell", "value"),
+    [
+        ("BF16", bytes.fromhex("ab3e"), 0.333984375),
+        ("F16", bytes.fromhex("5535"), 0.333251953125),
+        ("F8_E4M3", b"\x38", 1.0),
+    ],
+)
+def test_l23_every_view_works_on_a_table_of_small_floats(
+    dtype: str, cell: bytes, value: float, tmp_path: Path
+) -> None:
+    data = cell * 64 * 8
+    entry = {"dtype": dtype, "shape": [64, 8], "data_offsets": [0, len(data)]}
+    header = json.dumps({"wpe.weight": entry}).encode()
+    path = tmp_path / "small.safetensors"
+    path.write_bytes(len(header).to_bytes(8, "little") + header + data)
+    app = run(table=str(path))
+    assert (app.session_state["_open"].table.weights == value).all()
+    for page in ("overview", "curve", "similarity", "spectrum", "dimensions", "interpolation"):
+        app.switch_page(f"pages/{page}.py").run()
+        assert not app.exception, page
+        assert not app.error, page
+
+
 def test_a_config_alone_says_what_is_missing() -> None:
     app = upload(run(), ("config.json", b'{"model_type": "llama"}'))
     assert app.error[0].value.replace("\\", "") == (

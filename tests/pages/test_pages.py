@@ -217,10 +217,12 @@ def test_u08_uploads_are_kept_by_their_content() -> None:
     app = run()
     for value in (1.0, 2.0, 1.0):
         held = BytesIO()
-        np.save(held, value * np.random.default_rng(0).normal(size=(20, 8)).astype(np.float32))
+        rows = value * np.random.default_rng(0).normal(size=(20, 8)).astype(np.float32)
+        np.save(held, rows)
         app.file_uploader[0].upload("Table.NPY", held.getvalue(), "application/octet-stream").run()
         assert not app.exception
         assert not app.error
+        np.testing.assert_array_equal(app.session_state["_open"].table.weights, rows)
     uploads = [name for name in app.selectbox(key="table").options if name.startswith("upload:")]
     assert sorted(uploads) == ["upload:Table.NPY", "upload:Table.NPY (2)"]
     assert app.selectbox(key="table").value == "upload:Table.NPY"

@@ -65,6 +65,7 @@ def test_l22_index_wins_over_a_stray_file_that_is_mentioned(shards, rows):
     files = {shard: {"wpe.weight": table}, "model.safetensors": {"wpe.weight": rows(16, 8)}}
     found = sources.open(str(shards({"wpe.weight": shard}, files)))
     assert np.array_equal(found.table().weights, table)
+    assert found.table().provenance.file == shard
     assert found.warnings == (
         "model.safetensors lies beside the files that model.safetensors.index.json names, unread. "
         "Open one by its own path to see it.",
