@@ -92,13 +92,17 @@ class Recorder:
         self._thinned = 0
         self._told: set[str] = set()
         self._rows = self._table.rows(tensors)
+        about: dict[str, Any] = {"model_type": kind} if (kind := configs.model_type(config)) else {}
+        about |= {"posviz": {"recorded": asdict(self._table.candidate)}}
+        self._about = json_bytes(about, indent=2)
         self._recording = self._opened(run, step)
-        self.name = self._recording.folder.name
-        about = {"model_type": kind} if (kind := configs.model_type(config)) else {}
-        write_whole(
-            self._recording.folder / CONFIG,
-            json_bytes(about | {"posviz": {"recorded": asdict(self._table.candidate)}}, indent=2),
-        )
+        self._written = self._recording.stamp()
+        write_whole(self._recording.folder / CONFIG, self._about)
+
+    @property
+    def name(self) -> str:
+        """What ``run:NAME`` calls the run."""
+        return self._recording.folder.name
 
     def starts_anew(self, model: Any, step: int) -> bool:
         """Whether this is another model, from its beginning, and so another run."""
@@ -124,18 +128,26 @@ class Recorder:
             if rows.nbytes * (len(self._recording) + 1) > MOST_BYTES and len(self._recording) > 2:
                 self._recording.thin()
                 self._thinned += 1
+            self._step_aside()
             self._recording.add(rows, metrics)
+            self._written = self._recording.stamp()
         except PosvizError as error:
             self._tell(str(error))
             return None
         return f"run:{self.name}@{step}"
 
+    def _step_aside(self) -> None:
+        """Go on in a folder of one's own if another process writes to this one."""
+        if self._recording.stamp() in (self._written, None):  # None: deleted, which add() tells
+            return
+        before = self.name
+        self._recording.folder = new_run_folder(before, first=2)
+        write_whole(self._recording.folder / CONFIG, self._about)
+        self._tell(
+            f"Another process records the run {before} too, so this one goes on as {self.name}."
+        )
+
     def _metrics(self, rows: NDArray[np.float32], step: int, loss: Any) -> dict[str, Any]:
-        if rows.shape != self._rows.shape:
-            raise TrainingError(
-                f"The table had {len(self._rows)} × {self._rows.shape[1]} numbers and now has "
-                f"{len(rows)} × {rows.shape[1]}. Record it as another run from here on."
-            )
         if not np.isfinite(rows).all():
             raise TrainingError(
                 f"The position table is not finite at step {step}; the snapshots before it are "

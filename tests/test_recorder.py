@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 import subprocess
@@ -150,6 +151,73 @@ def test_compiled_and_parallel_models_are_unwrapped(tmp_path: Path) -> None:
     own = model.transformer["wpe"].weight.detach().numpy()
     for name in ("compiled", "parallel", "named"):
         assert np.array_equal(posviz.load(f"run:{name}").weights, own)
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script_method` is deprecated")  # torch.compile's own
+def test_a_model_that_is_wrapped_or_moved_on_its_way_is_still_the_same_one() -> None:
+    model = NanoGPT()
+    table = model.transformer["wpe"].weight
+    compiled = torch.compile(model)
+    ways = (model, compiled, nn.DataParallel(model), nn.DataParallel(compiled))
+    for step, way in zip(range(0, 40, 10), ways, strict=True):
+        with torch.no_grad():
+            table.fill_(step)
+        assert posviz.record(way, step, run="mine") == f"run:mine@{step}"
+    posviz.record(model.double(), 40, run="mine")
+    posviz.record(model.to(torch.bfloat16), 50, run="mine")
+    model.transformer["wpe"] = torch.compile(model.transformer["wpe"])  # only a part of it
+    assert posviz.record(model, 60, run="mine") == "run:mine@60"
+    kept = [float(rows[0, 0]) for rows in open_run("mine").snapshots()]
+    assert kept == [0, 10, 20, 30, 30, 30, 30]
+
+
+def test_a_tied_table_is_kept_as_one_that_is_not() -> None:
+    model = NanoGPT()
+    model.lm_head.weight = model.transformer["wte"].weight
+    posviz.record(model, 0, run="tied")
+    own = model.transformer["wpe"].weight.detach().numpy()
+    assert np.array_equal(posviz.load("run:tied").weights, own)
+
+
+@pytest.mark.parametrize("how", ["resized", "gone", "meta"])
+def test_a_table_that_cannot_be_read_any_more_never_ends_the_training(how: str) -> None:
+    model = NanoGPT()
+    posviz.record(model, 0, run="mine")
+    if how == "resized":
+        model.transformer["wpe"] = nn.Embedding(48, 8)
+    elif how == "gone":
+        del model.transformer["wpe"]
+    else:
+        model.to("meta")
+    said = {
+        "resized": "wpe.weight was of shape 24 × 8 and is now of shape 48 × 8. Record it as",
+        "gone": "no longer holds a tensor named transformer.wpe.weight",
+        "meta": "wpe.weight cannot be read from the model",
+    }
+    with pytest.warns(RecordingWarning, match=said[how]):
+        assert posviz.record(model, 10, run="mine") is None
+    assert open_run("mine").steps == (0,)
+
+
+def test_two_processes_that_go_on_with_one_run_take_nothing_from_each_other() -> None:
+    """Each process has its recorder: here the second is made while the first goes on."""
+    train(NanoGPT(), 21, run="mine")
+    (first,) = recorder._recorders.values()
+    recorder._recorders.clear()  # as in another process
+    second = NanoGPT()
+    assert posviz.record(second, 25, run="mine") == "run:mine@25"
+    with pytest.warns(RecordingWarning, match="records the run mine too, .* goes on as mine-2"):
+        assert first.keep(NanoGPT(), 30, 1.0) == "run:mine-2@30"
+    assert first.keep(NanoGPT(), 40, 1.0) == "run:mine-2@40"
+    assert posviz.record(second, 35, run="mine") == "run:mine@35"
+    assert open_run("mine").steps == (0, 10, 20, 25, 35)
+    assert open_run("mine-2").steps == (0, 10, 20, 30, 40)
+    assert open_run("mine-2").recorded_from == "transformer.wpe.weight"
+
+
+def test_the_light_door_and_the_recorder_ask_for_the_same() -> None:
+    door, behind = (inspect.signature(one) for one in (posviz.record, recorder.record))
+    assert str(door) == str(behind)
 
 
 def test_only_the_first_of_several_processes_records(

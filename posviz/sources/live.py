@@ -67,6 +67,9 @@ def tensors_of(model: Any) -> dict[str, Any]:
     """
     if isinstance(model, Mapping):
         return dict(model)
+    model = unwrapped(
+        model
+    )  # the same names, whether it has been compiled or wrapped by now or not
     try:
         return {**dict(model.named_parameters()), **dict(model.named_buffers())}
     except (AttributeError, TypeError) as err:
@@ -156,18 +159,43 @@ def _entry(name: str, tensor: Any) -> Entry:
 def _reader(tensors: Mapping[str, Any]) -> Callable[[Entry], NDArray[np.float32]]:
     def read(entry: Entry) -> NDArray[np.float32]:
         tensor = tensors.get(entry.name)
-        if tensor is None:
-            raise SourceError(f"The model no longer holds a tensor named {entry.name}.")
+        if tensor is None:  # a part of the model may have been compiled or wrapped since
+            same = [name for name in tensors if _plain(name) == _plain(entry.name)]
+            if len(same) != 1:
+                raise SourceError(f"The model no longer holds a tensor named {entry.name}.")
+            tensor = tensors[same[0]]
+        if (shape := tuple(tensor.shape)) != (before := entry.shape or ()):
+            raise SourceError(
+                f"{entry.name} was of shape {_by(before)} and is now of shape {_by(shape)}. "
+                f"Record it as another run from here on."
+            )
         if hasattr(tensor, "full_tensor"):
             raise SourceError(
                 f"{entry.name} is spread over several processes. Gather it with full_tensor() on "
                 f"all of them and give that: a mapping of its name to the tensor."
             )
-        if hasattr(tensor, "detach"):
-            tensor = tensor.detach().float().cpu().numpy()
-        return np.asarray(tensor, dtype=np.float32)
+        try:
+            if hasattr(tensor, "detach"):
+                tensor = tensor.detach().float().cpu().numpy()
+            return np.asarray(tensor, dtype=np.float32)
+        except (
+            RuntimeError,
+            TypeError,
+            ValueError,
+        ) as err:  # a device that is gone, or none at all
+            raise SourceError(
+                f"{entry.name} cannot be read from the model ({type(err).__name__}: {err})."
+            ) from err
 
     return read
+
+
+def _plain(name: str) -> str:
+    return label(name.replace("_orig_mod.", ""))
+
+
+def _by(shape: tuple[int, ...]) -> str:
+    return " × ".join(map(str, shape))
 
 
 def _data_parallel(model: Any) -> Any:

@@ -98,6 +98,14 @@ class Recording:
     def __len__(self) -> int:
         return len(self._snapshots)
 
+    def stamp(self) -> tuple[int, int] | None:
+        """What changes when anybody writes the snapshot file; None while there is none."""
+        try:
+            status = (self.folder / self._file).stat()
+        except OSError:
+            return None
+        return status.st_mtime_ns, status.st_ino
+
     def thin(self) -> None:
         """Let go of every second snapshot, not of the first; on disk with the next one added."""
         for step in sorted(self._snapshots)[1::2]:
