@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks import checkpoint, first_chart, imports, inside, numbers, opening, repaint
+from benchmarks import checkpoint, first_chart, imports, inside, numbers, opening, repaint, training
 from benchmarks.measure import markdown
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ MEASUREMENTS: dict[str, Callable[[], Iterator[Row]]] = {
     "numbers": numbers.rows,
     "first-chart": first_chart.rows,
     "repaint": repaint.rows,
+    "training": training.rows,
 }
 RESULTS = Path(__file__).with_name("results.md")
 
