@@ -188,7 +188,7 @@ class Tokens:
         """
         numbers, symbols, inside, said = self.numbers, self.symbols, self.window(length), self.said
         if inside < 1 or len(numbers) < inside:
-            raise too_short(len(numbers), length, max(inside, 1))
+            raise too_short(len(numbers), length, inside)
         starts = rng.integers(0, len(numbers) - inside + 1, count)
         windows = numbers[starts[:, None] + np.arange(inside)]  # (count, inside)
         if self.objective == "causal":
@@ -212,7 +212,12 @@ class Tokens:
 
 
 def too_short(tokens: int, length: int, needed: int) -> ModelError:
-    """What is said of a text that does not fill its sequences."""
+    """What is said of a text that does not fill its sequences, or has no room in them."""
+    if needed < 1:
+        return ModelError(
+            f"Sequences of {length:,} positions have no room for text beside the model's special "
+            f"symbols. Choose a longer length."
+        )
     return ModelError(
         f"The text gives {tokens:,} tokens; sequences of {length:,} positions need at least "
         f"{needed:,}. Give a longer text or a shorter length."

@@ -238,9 +238,9 @@ def _check(model: Model, config: PretrainedConfig) -> None:
 
 def _parted(tokens: Tokens, length: int) -> dict[bool, Tokens]:
     """The text to learn from (False), and its end to measure on (True)."""
-    numbers, window = tokens.numbers, max(tokens.window(length), 1)
+    numbers, window = tokens.numbers, tokens.window(length)
     kept = max(window, int(len(numbers) * _HELD_OUT))
-    if len(numbers) < kept + window:
+    if window < 1 or len(numbers) < kept + window:
         raise too_short(len(numbers), length, 2 * window)
     return {
         held_out: Tokens(tokens.objective, tokens.symbols, part, tokens.said)

@@ -16,6 +16,7 @@ from posviz.training.runs import open_run
 
 DEMOS = Path(__file__).parents[1] / "data" / "demos"
 STEPS = 200
+_WEIGHTS = {".safetensors", ".bin", ".pt", ".pth"}  # a file whose folder has the model's name
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,8 @@ def fine_tune_config(
 
 def run_name(source: str, length: int) -> str:
     """What a fine-tuning's run is called, but for its number: the model and the new length."""
-    name = PurePath(source.partition("@")[0]).name.split(":")[-1]
+    path = PurePath(source.partition("@")[0])
+    name = (path.parent if path.suffix in _WEIGHTS else path).name.split(":")[-1]
     stem = "".join(c if (c.isascii() and c.isalnum()) or c in "-_" else "-" for c in name)
     return f"{stem.strip('-_')[:40] or 'model'}-{length}"
 

@@ -20,7 +20,7 @@ from posviz.model.runner import open_model
 from posviz.model.texts import sequences
 from posviz.model.tuner import Tuner, sequences_at_once, trainer_of, tuning_config, usual_rate
 from posviz.training.engine import train
-from posviz.training.finetune import FineTuneConfig
+from posviz.training.finetune import FineTuneConfig, run_name
 from posviz.training.pretrained import PretrainedConfig, config_of
 from posviz.training.runs import open_run
 
@@ -261,6 +261,7 @@ def test_a_model_without_a_head_is_refused(
     ("settings", "said"),
     [
         ({"length": 1}, "length lies between 2 and"),
+        ({"length": 2, "source": "bert"}, "no room for text beside the model's special symbols"),
         ({"length": 16, "method": "tile"}, "there is no new row to train"),
         ({"method": "magic"}, "method is one of linear"),
         ({"moving": "all"}, "moving is one of new, table"),
@@ -271,9 +272,25 @@ def test_a_model_without_a_head_is_refused(
 def test_what_cannot_be_tuned_is_told(
     settings: dict[str, Any], said: str, folder_of_layout: Make, own_text: str
 ) -> None:
-    folder, _ = folder_of_layout("gpt2")
+    folder, _ = folder_of_layout(settings.pop("source", "gpt2"))
     with pytest.raises(PosvizError, match=said):
         Tuner(config(folder, own_text, **settings))
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("demo:gpt-mini", "gpt-mini-24"),
+        ("run:mine@20", "mine-24"),
+        ("hub:openai-community/gpt2", "gpt2-24"),
+        ("/models/gpt2", "gpt2-24"),
+        ("/models/gpt2/model.safetensors", "gpt2-24"),
+        ("/models/größe 1.5", "gr--e-1-5-24"),
+        ("/", "model-24"),
+    ],
+)
+def test_a_run_is_called_after_its_model(source: str, name: str) -> None:
+    assert run_name(source, 24) == name
 
 
 def test_a_run_of_another_version_is_refused() -> None:
