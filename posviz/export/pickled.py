@@ -70,8 +70,7 @@ def told(outline: Outline, file: str) -> list[str]:
         for name, kind in outline.plain.items()
     ]
     said += [
-        f"{file}: {name} left out ({kind}): only the program that made it can write it"
-        for name, kind in outline.lost.items()
+        f"{file}: {name} left out: {kind} is no plain data" for name, kind in outline.lost.items()
     ]
     return said
 

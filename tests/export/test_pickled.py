@@ -180,7 +180,7 @@ def test_a_lightning_checkpoint_keeps_its_hyper_parameters(tmp_path: Path) -> No
     said = "\n".join(done.changed)
     for words in ("hyper_parameters.block_size from 32 to 64",
                   "hyper_parameters is a plain dictionary in place of argparse.Namespace",
-                  "hyper_parameters.place left out (pathlib",
+                  "hyper_parameters.place left out: pathlib",
                   "optimizer_states.0 without its running means"):  # fmt: skip
         assert words in said
 
@@ -246,6 +246,20 @@ def test_a_pickled_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="is a whole object, not a dictionary of weights"):
         extend_checkpoint(str(tmp_path / "model.pt"), tmp_path / "new", 64)
     assert not (tmp_path / "new").exists()
+
+
+def test_what_is_no_plain_data_is_named_once(tmp_path: Path) -> None:
+    held = {"wpe.weight": torch.randn(8, 4), "numbers": ("MT19937", np.arange(3), 4),
+            "kind": torch.float32, "list": [1, {"a": 2}]}  # fmt: skip
+    torch.save(held, tmp_path / "w.pt")
+    done = extend_checkpoint(str(tmp_path / "w.pt"), tmp_path / "new", 12)
+    new = torch.load(tmp_path / "new" / "w.pt", weights_only=True)
+    assert set(new) == {"wpe.weight", "list"}
+    maker = np.arange(3).__reduce__()[0]  # type: ignore[index]
+    assert [line for line in done.changed if "left out" in line] == [
+        f"w.pt: numbers left out: a tuple with {maker.__module__}.{maker.__name__} is no plain data",
+        "w.pt: kind left out: torch.float32 is no plain data",
+    ]
 
 
 def test_nothing_in_a_pickle_is_run(tmp_path: Path) -> None:

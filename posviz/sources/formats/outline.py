@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from posviz.sources.formats.inert import Inert, View
+from posviz.sources.formats.inert import Global, Inert, View
 from posviz.sources.formats.objects import maker
 
 if TYPE_CHECKING:
@@ -106,9 +106,12 @@ def _part(value: Any, path: str, draft: _Draft, depth: int) -> Any:
             return _kept(_LOST, "a dictionary whose keys are no text", path, draft)
         return _dictionary(value, path, draft, depth)
     if isinstance(value, (list, tuple)):
+        before = dict(draft.lost)
         parts = [_part(part, f"{path}.{n}", draft, depth) for n, part in enumerate(value)]
-        if _LOST in parts:
-            return _LOST
+        if any(part is _LOST for part in parts):  # the places of the others would move
+            inside = next(what for name, what in draft.lost.items() if name not in before)
+            draft.lost = before
+            return _kept(_LOST, f"a {type(value).__name__} with {inside}", path, draft)
         return tuple(parts) if isinstance(value, tuple) else parts
     if isinstance(value, Inert):
         settings = value.mapping or value.state
@@ -116,6 +119,8 @@ def _part(value: Any, path: str, draft: _Draft, depth: int) -> Any:
             draft.plain[path] = maker(value)
             return _part(settings, path, draft, depth)
         return _kept(_LOST, maker(value), path, draft)
+    if isinstance(value, Global):
+        return _kept(_LOST, str(value), path, draft)
     return _kept(_LOST, f"a {type(value).__name__}", path, draft)
 
 
