@@ -256,8 +256,9 @@ def test_what_is_no_plain_data_is_named_once(tmp_path: Path) -> None:
     new = torch.load(tmp_path / "new" / "w.pt", weights_only=True)
     assert set(new) == {"wpe.weight", "list"}
     maker = np.arange(3).__reduce__()[0]  # type: ignore[index]
+    array = f"{maker.__module__}.{maker.__name__}"
     assert [line for line in done.changed if "left out" in line] == [
-        f"w.pt: numbers left out: a tuple with {maker.__module__}.{maker.__name__} is no plain data",
+        f"w.pt: numbers left out: a tuple with {array} is no plain data",
         "w.pt: kind left out: torch.float32 is no plain data",
     ]
 
