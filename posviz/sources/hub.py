@@ -119,6 +119,9 @@ def _snapshot(repository: Repository) -> Path | None:
         if not isinstance(found, str):
             continue
         folder = Path(found).parent
+        root = repository.access.local_root
+        if root is not None and not folder.resolve().is_relative_to(root.resolve()):
+            continue  # private models may lie there, which this visitor must not see
         if name.endswith(".index.json"):
             named = set(read_index(LocalFile(Path(found).resolve(), Traffic())).values())
             if not all((folder / file).exists() for file in named):

@@ -347,11 +347,14 @@ def test_hub_cache_of_this_machine_comes_first(
     table = sources.load(f"hub:{REPO}", access=sources.Access(cache=tmp_path / "cache"))
     assert np.array_equal(table.weights, weights)
     assert table.provenance.revision == commit
-    with pytest.raises(SourceError):  # a visitor without local paths does not see it
-        sources.load(
-            f"hub:{REPO}",
-            access=sources.Access(local_paths=False, offline=True, cache=tmp_path / "cache"),
-        )
+    offline = {"offline": True, "cache": tmp_path / "cache"}
+    (tmp_path / "models").mkdir()
+    # A visitor without local paths, or with those of another folder, does not see it.
+    for rights in ({"local_paths": False}, {"local_root": tmp_path / "models"}):
+        with pytest.raises(SourceError, match="has not been opened here before"):
+            sources.load(f"hub:{REPO}", access=sources.Access(**rights, **offline))
+    within = sources.Access(local_root=tmp_path, **offline)
+    assert np.array_equal(sources.load(f"hub:{REPO}", access=within).weights, weights)
 
 
 def test_legacy_checkpoint_is_read_by_ranges(fake_hub, rows, tmp_path):
