@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING
 
 from posviz.errors import SourceError
 from posviz.runfolder import MODEL, runs_folder
-from posviz.sources import demos, folders, local
+from posviz.sources import adapters, demos, folders, local
 from posviz.sources.access import Access
 from posviz.sources.folders import FileSet, Weights
 from posviz.sources.formats import open_tensors
@@ -208,6 +208,12 @@ def _bundle(
 ) -> Bundle:
     weights = weights or folders.choose(files)
     checkpoint = open_files(files, origin, weights)
+    if adapters.is_adapter(weights, checkpoint.entries):
+        raise SourceError(
+            f"{files.label} holds an adapter, not a whole model, so no checkpoint can be made of "
+            f"it. Merge it into its base model (merge_and_unload in PEFT) and extend that, or save "
+            f"the table alone: an OUT that ends in .safetensors or .npy."
+        )
     if weights.weight_map is not None:
         missing = sorted(set(weights.weight_map.values()) - set(weights.files))
         if missing:

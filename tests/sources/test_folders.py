@@ -12,6 +12,7 @@ import pytest
 from posviz import sources
 from posviz.errors import SourceError
 from posviz.sources import Access
+from posviz.sources.bundle import open_bundle
 
 POINTER = (
     b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 548118077\n"
@@ -206,6 +207,13 @@ def test_an_adapter_that_was_trained_with_a_table_opens_it(adapter, rows):
         "a holds an adapter, not a whole model. The table that it brings takes the place of that "
         "of the base model gpt2.",
     )
+
+
+def test_no_whole_checkpoint_is_made_of_an_adapter(adapter, rows):
+    folder = adapter(**{f"{WPE}.weight": rows(64, 32)})
+    for ref in (folder, folder / "adapter_model.safetensors"):
+        with pytest.raises(SourceError, match="holds an adapter, not a whole model, so no check"):
+            open_bundle(str(ref))
 
 
 def test_an_adapter_that_adds_to_a_table_says_so(adapter, rows):
