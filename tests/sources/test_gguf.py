@@ -108,11 +108,32 @@ def test_vision_tower_keeps_its_grid(rows):
     assert (found.grid, found.prefix_rows) == ((7, 7), 1)
 
 
-def test_rotary_model_is_named():
-    keys = [key("general.architecture", STRING, text("llama"))]
+@pytest.mark.parametrize(
+    ("architecture", "scheme", "words"),
+    [
+        ("llama", "rotary", "llama models have none"),
+        ("jais", "alibi", "ALiBi"),
+        ("t5encoder", "relative", "by distance"),
+        ("rwkv7", "none", "recurrent"),
+        ("baichuan", "unknown", "the larger one has ALiBi"),
+        ("brand-new", "unknown", "No position table was found"),
+    ],
+)
+def test_the_architecture_says_what_stands_in_for_a_table(architecture, scheme, words):
+    keys = [key("general.architecture", STRING, text(architecture))]
     content = gguf(keys, [tensor("token_embd.weight", (16, 4), 0, 0)], TABLE.tobytes())
     found = sources.open_upload({"m.gguf": content})
-    assert found.scheme == "rotary"
+    assert (found.model_type, found.scheme) == (architecture, scheme)
+    assert words in found.message
+
+
+def test_a_key_of_the_model_says_it_where_its_architecture_is_unknown():
+    keys = [
+        key("general.architecture", STRING, text("brand-new")),
+        key("brand-new.rope.freq_base", 6, struct.pack("<f", 1e4)),
+    ]
+    content = gguf(keys, [tensor("token_embd.weight", (16, 4), 0, 0)], TABLE.tobytes())
+    assert sources.open_upload({"m.gguf": content}).scheme == "rotary"
 
 
 ONE = [tensor("position_embd.weight", (16, 4), 0, 0)]
