@@ -12,7 +12,7 @@ lab.refusal()
 live = job is not None and job.alive
 trainer.controls(busy=lab.busy())
 if live:
-    page.answer("Training.", "The curve, the loss and the map of pairs move together.")
+    page.answer(*lab.said(job))
     lab.watch(job)
 else:
     left, middle, right = st.columns([3, 3, 2], vertical_alignment="bottom")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +24,8 @@ from posviz.runfolder import (
 from posviz.table import Kind, PositionTable, Provenance
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -83,13 +88,21 @@ class Run:
     @cached_property
     def length(self) -> int:
         """Bytes on disk."""
-        return sum(file.stat().st_size for file in self.folder.iterdir() if file.is_file())
+        return sum(status.st_size for status in self._files())
 
     @cached_property
     def changed(self) -> float:
         """When it was last written to, in seconds since 1970."""
-        files = (self.folder / self.file, self.folder / METRICS, self.folder)
-        return max((path.stat().st_mtime for path in files if path.exists()), default=0.0)
+        return max((status.st_mtime for status in self._files()), default=0.0)
+
+    def _files(self) -> Iterator[os.stat_result]:
+        """Of each file, what the system says; those that go meanwhile are left out."""
+        with suppress(OSError):
+            for file in self.folder.iterdir():
+                with suppress(OSError):
+                    status = file.stat()
+                    if stat.S_ISREG(status.st_mode):
+                        yield status
 
     @cached_property
     def vocabulary_size(self) -> int | None:

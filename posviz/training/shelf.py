@@ -83,6 +83,8 @@ def rename_run(run: Run, name: str) -> None:
     """
     folder = runs_folder() / checked_name(name)
     _inside(run)
+    if not run.folder.is_dir():
+        raise TrainingError(f"The run {run.name} is gone: it was deleted or renamed meanwhile.")
     if folder.exists():
         raise TrainingError(f"There is a run {name} already. Choose another name.")
     try:
@@ -97,7 +99,7 @@ def rename_run(run: Run, name: str) -> None:
 
 
 def delete_run(run: Run) -> None:
-    """Remove a run of the runs folder and all its files.
+    """Remove a run of the runs folder and all its files; one that is gone already is no error.
 
     Raises
     ------
@@ -107,6 +109,8 @@ def delete_run(run: Run) -> None:
     _inside(run)
     try:
         shutil.rmtree(run.folder)
+    except FileNotFoundError:
+        pass
     except OSError as err:
         raise _refused(run.folder, err) from err
 
@@ -119,8 +123,9 @@ def zip_run(run: Run) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in _EXPORTED:
-            if (run.folder / name).is_file():
-                archive.write(run.folder / name, f"{run.folder.name}/{name}")
+            with suppress(FileNotFoundError):  # not every run has each, and a run may be deleted
+                content = (run.folder / name).read_bytes()  # whole: a live run replaces its files
+                archive.writestr(f"{run.folder.name}/{name}", content)
     return packed.getvalue()
 
 

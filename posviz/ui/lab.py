@@ -175,6 +175,13 @@ def just_ended() -> str | None:
     return f"run:{job.out.name}"
 
 
+def said(job: Job) -> tuple[str, str]:
+    """What goes on, for the answer of the page."""
+    if job.state == "queued":
+        return "Waiting.", "The run begins by itself when its turn comes."
+    return "Training.", "The curve, the loss and the map of pairs move together."
+
+
 def watch(job: Job, draw: Callable[[Job, Run], None] | None = None) -> None:
     """The live view: it looks again by itself while the run lives, and then runs the page anew.
 

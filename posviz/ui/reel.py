@@ -252,7 +252,12 @@ def _folder(ref: str) -> Any:
 def stamp(ref: str) -> str:
     """A text that changes with every snapshot of a run."""
     run = open_run(_folder(ref))
-    status = (run.folder / run.file).stat()
+    try:
+        status = (run.folder / run.file).stat()
+    except OSError as err:
+        raise TrainingError(
+            f"{ref} has lost its snapshots ({err.strerror}). Watch another run, or train it again."
+        ) from err
     return f"{status.st_size} {status.st_mtime_ns}"
 
 

@@ -33,6 +33,11 @@ ALONG = {  # what is drawn over the steps: name, range
     "norm_median": ("median length of a row", None),
 }
 
+_HELD_OUT = (
+    "loss over the same held-out sequences at every step; the Interpolation page reads others, "
+    "so its loss differs a little"
+)
+
 
 def watch(reel: Reel, other: Reel | None) -> None:
     """The whole film, played in the browser; of two runs, both at the same steps."""
@@ -103,6 +108,7 @@ def provenance(reel: Reel, other: Reel | None, found: Opened, *, at: int | None)
             shown.ref if at is None else f"{shown.ref}, step {shown.run.steps[shown.at(at)]:,}",
             f"{len(shown.tables)} snapshots",
             f"recorded from {shown.run.recorded_from}" if shown.run.recorded_from else "",
+            _HELD_OUT if shown.run.settings else "",
             f"trained in float32 on the {shown.run.device.upper()}" if shown.run.device else "",
         ]
     facts += [

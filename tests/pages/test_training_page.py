@@ -235,6 +235,7 @@ def test_a_second_visitor_waits_in_a_queue_that_is_told(registry: Jobs) -> None:
         app.button(key="train").click().run()
         assert not app.exception
     assert [job.state for job in registry._jobs.values()] == ["running", "queued"]
+    assert "**Waiting.**" in said(app)
     (bar,) = app.get("progress")
     assert bar.proto.text == (
         "In the queue: waits for the run before it to end. One trains at a time, and a run whose "

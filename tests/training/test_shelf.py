@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import threading
 import zipfile
 from pathlib import Path
 
@@ -92,3 +94,70 @@ def test_a_zip_holds_a_run_that_opens(home: Path, tmp_path: Path) -> None:
         "snapshots.safetensors",
     }
     assert np.array_equal(open_run(tmp_path / "mine").snapshot(), np.ones((4, 3)))
+
+
+def test_a_run_that_was_deleted_elsewhere_is_told_and_nothing_breaks(home: Path) -> None:
+    run = made(home / "mine")
+    delete_run(open_run("mine"))
+    delete_run(run)  # the other tab was quicker: it is gone, as asked for
+    with pytest.raises(TrainingError) as refused:
+        rename_run(run, "other")
+    assert str(refused.value) == "The run mine is gone: it was deleted or renamed meanwhile."
+    assert zipfile.ZipFile(io.BytesIO(zip_run(run))).namelist() == []
+    assert (run.length, run.changed) == (0, 0.0)
+
+
+@pytest.mark.parametrize("lost", ["snapshots.safetensors", "metrics.jsonl"])
+def test_a_run_that_lost_half_its_files_is_not_listed_with_snapshots(home: Path, lost: str) -> None:
+    made(home / "whole")
+    made(home / "half")
+    (home / "half" / lost).unlink()
+    assert [run.name for run in list_runs() if run.steps] == ["whole"]
+
+
+def test_a_zip_taken_while_the_run_is_written_holds_whole_files(home: Path, tmp_path: Path) -> None:
+    folder = home / "live"
+    folder.mkdir(parents=True)
+    recording, ended = Recording(folder), threading.Event()
+    recording.add(np.zeros((4, 3), np.float32), {"step": 0, "loss": 1.0})
+
+    def go_on() -> None:
+        for step in range(1, 150):
+            recording.add(np.full((4, 3), step, np.float32), {"step": step, "loss": 1.0})
+        ended.set()
+
+    threading.Thread(target=go_on).start()
+    taken = 0
+    while not ended.is_set() or not taken:
+        zipfile.ZipFile(io.BytesIO(zip_run(open_run("live")))).extractall(tmp_path / str(taken))
+        run = open_run(tmp_path / str(taken) / "live")
+        assert [float(rows[0, 0]) for rows in run.snapshots()] == list(run.steps)
+        assert open_run("live").length > 0, "files come and go while they are counted"
+        taken += 1
+
+
+def test_a_full_disk_ends_a_run_in_words_and_what_was_saved_opens(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, room = Path.write_bytes, [12]
+
+    def limited(path: Path, content: bytes) -> int:
+        room[0] -= 1
+        if room[0] < 0:
+            write(path, content[: len(content) // 2])  # as a disk does: half of it is there
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(path, content)
+
+    monkeypatch.setattr(Path, "write_bytes", limited)
+    config = default_config("copy", steps=60, n_positions=8, d_model=8, batch_size=2)
+    with pytest.raises(TrainingError, match="No space left on device"):
+        for _ in train(config, home / "mine"):
+            pass
+    run = open_run("mine")
+    assert len(run.snapshots()) == len(run.steps) >= 2
+    assert not [path.name for path in run.folder.iterdir() if path.name.startswith(".")]
+    monkeypatch.undo()
+    monkeypatch.setenv("POSVIZ_RUNS", str(home))
+    for _ in train(config, home / "mine", resume=True):
+        pass
+    assert open_run("mine").finished
