@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,10 @@ from posviz.model.measuring import Measured, Order, measure
 from posviz.model.runner import open_model
 from posviz.model.texts import sequences
 from posviz.model.tuner import Tuner, sequences_at_once, trainer_of, tuning_config, usual_rate
+from posviz.model.tuning_worker import WORKER
 from posviz.training.engine import train
 from posviz.training.finetune import FineTuneConfig, run_name
+from posviz.training.jobs import Jobs
 from posviz.training.pretrained import PretrainedConfig, config_of
 from posviz.training.runs import open_run
 
@@ -393,3 +396,40 @@ def test_memory_grows_with_what_is_read_at_once_and_with_the_weights() -> None:
     assert tuning_memory(config, entries, length=256, at_once=2) > one
     numbers = sum(int(np.prod(entry.shape)) for entry in entries)
     assert one - tuning_memory(config, [], length=256) == 4 * numbers
+
+
+def test_a_worker_process_is_stopped_and_goes_on(
+    folder_of_layout: Make, own_text: str, runs: Path
+) -> None:
+    folder, _ = folder_of_layout("gpt2")
+    known = Jobs(worker=WORKER)
+    long = config(folder, own_text, steps=100_000, method="tile")
+    job = known.start("me", long, runs / "tuned")
+    deadline = time.monotonic() + 200
+    while not job.progress and job.alive and time.monotonic() < deadline:
+        time.sleep(0.05)
+    known.stop(job)
+    assert (job.state, job.message) == ("stopped", None)
+    steps = open_run("tuned").steps
+    assert steps
+    more = config_of(open_run("tuned").settings | {"steps": steps[-1] + 2})
+    job = known.start("me", more, runs / "tuned", resume=True)
+    while job.alive and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert (job.state, job.message) == ("done", None)
+    assert open_run("tuned").steps[-1] == steps[-1] + 2
+    old, new = posviz.load(str(folder)).raw, posviz.load("run:tuned").raw
+    assert new[:16].tobytes() == old.tobytes()
+    known.close()
+
+
+def test_a_worker_says_why_it_cannot(folder_of_layout: Make, own_text: str, runs: Path) -> None:
+    folder, _ = folder_of_layout("gpt2")
+    known = Jobs(worker=WORKER)
+    job = known.start("me", config(folder, own_text, length=4000), runs / "tuned")
+    deadline = time.monotonic() + 200
+    while job.alive and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert job.state == "failed"
+    assert "sequences of 4,000 positions need at least 8,002" in (job.message or "")
+    known.close()
