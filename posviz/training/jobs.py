@@ -225,6 +225,7 @@ class Jobs:
             job.end(code, cause)
             if job.message:
                 note_end(job.out, job.message)
+            discard_empty(job.out)
             self._advance()
 
     def _is_left(self, job: Job) -> bool:

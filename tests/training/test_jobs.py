@@ -361,3 +361,18 @@ def running(pid: int) -> bool:
         return False
     status = Path(f"/proc/{pid}/stat")  # a zombie that nobody reaps has ended too
     return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def test_a_run_stopped_before_its_first_snapshot_leaves_no_folder(
+    make_jobs: Callable[..., Jobs], tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    out.mkdir()
+    (out / JOB).write_text("an id")
+    (out / TEXT).write_text("a text")
+    silent = (sys.executable, "-c", "import sys; sys.stdin.read()")  # a library that still loads
+    jobs = make_jobs(worker=silent)
+    job = jobs.start("ada", fake(), out)
+    jobs.stop(job)
+    wait_for(lambda: not out.exists())
+    assert job.state == "stopped"
