@@ -54,7 +54,7 @@ def decode(content: bytes, *, name: str = "the text") -> str:
     Raises
     ------
     TrainingError
-        The first byte that is not UTF-8 is named, with its offset.
+        The first byte that is not UTF-8, or is zero, is named, with its offset.
     """
     mark = next((mark for mark in _BYTE_ORDER_MARKS if content.startswith(mark)), b"")
     encoding = _BYTE_ORDER_MARKS.get(mark, "utf-8")
@@ -66,6 +66,13 @@ def decode(content: bytes, *, name: str = "the text") -> str:
             f"{name} is expected in {encoding.upper()}, and byte 0x{content[offset]:02x} at offset "
             f"{offset} is not. Save the text as UTF-8 and give it again."
         ) from err
+    if (place := text.find("\0")) >= 0:
+        offset = len(mark) + len(text[:place].encode(encoding))
+        raise TrainingError(
+            f"{name} holds a zero byte at offset {offset}, which no text does: it is another kind "
+            f"of file, or UTF-16 without its byte-order mark. Save the text as UTF-8 and give it "
+            f"again."
+        )
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 

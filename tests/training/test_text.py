@@ -94,3 +94,24 @@ def test_the_shortest_text_allowed_makes_batches(tmp_path: Path) -> None:
     for held_out in (False, True):
         batch = data.sample(3, torch.Generator().manual_seed(0), held_out)
         assert batch.targets.shape == (3, 8)
+
+
+@pytest.mark.parametrize(
+    ("content", "offset"),
+    [
+        ("two words".encode("utf-16-le"), 1),
+        ("two words".encode("utf-16-be"), 0),
+        (b"\x00\x01" * 9, 0),
+        ("é words\0".encode(), 8),
+        (b"\xef\xbb\xbfwords\0", 8),
+    ],
+)
+def test_utf_16_without_its_mark_and_binaries_are_refused_not_garbled(
+    content: bytes, offset: int
+) -> None:
+    with pytest.raises(TrainingError) as refused:
+        decode(content, name="odd.txt")
+    assert str(refused.value) == (
+        f"odd.txt holds a zero byte at offset {offset}, which no text does: it is another kind of "
+        f"file, or UTF-16 without its byte-order mark. Save the text as UTF-8 and give it again."
+    )
