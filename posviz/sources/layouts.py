@@ -28,6 +28,7 @@ _LEAF = (
 )
 _OTHER_LEAF = re.compile(r"(?:[./]embeddings?|/vars/0)?(?::0)?(?:/\.ATTRIBUTES/VARIABLE_VALUE)?$")
 _MOST_WORDS = 10
+_LONGEST = 300  # letters that patterns are tried on; real names have fewer
 # Every positive rule names one of these, so most tensors of a large model cost no regex at all.
 _HINTS = ("pos", "wpe", "time", "temporal", "row_", "col", "tile_embedding", "step-")
 
@@ -86,7 +87,7 @@ class Scheme:
 
 def rule(name: str) -> str | None:
     """The rule by which a tensor's name is that of a position table, or None."""
-    name = unwrapped(name)
+    name = _end(unwrapped(name))
     lower = name.lower()
     for hint in _HINTS:
         if hint in lower:
@@ -102,6 +103,13 @@ def rule(name: str) -> str | None:
     return labels[found.lastindex - 1]
 
 
+def _end(name: str) -> str:
+    """The last words of a name without end, or nothing if they are one long word."""
+    if len(name) <= _LONGEST:
+        return name
+    return name[-_LONGEST:].replace("/", ".").partition(".")[2]
+
+
 def _beginnings(name: str) -> list[int]:
     """Where the last words of a dotted name begin, first to last; no rule reaches further back."""
     starts: list[int] = []
@@ -114,7 +122,7 @@ def _beginnings(name: str) -> list[int]:
 
 def layout(types: Sequence[str], name: str) -> Layout | None:
     """The layout of a tensor under the first of several model types that knows it."""
-    name = unwrapped(name)
+    name = _end(unwrapped(name))
     # The catalogue spells names as PyTorch does; TensorFlow, Keras and Flax have other leaves.
     bare = _OTHER_LEAF.sub("", name)
     spellings = (name,) if bare == name else (name, f"{bare}.weight", bare)

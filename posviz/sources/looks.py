@@ -77,7 +77,7 @@ def look(entries: Sequence[Entry]) -> Look | None:
 def tensor_sign(entries: Sequence[Entry]) -> tuple[str, Entry] | None:
     """A tensor that gives the scheme away, and the scheme."""
     # One search instead of one a tensor.
-    names = "\n".join(entry.name.replace("\n", " ") for entry in entries)
+    names = "\n".join(entry.name[-_LONGEST:].replace("\n", " ") for entry in entries)
     for sign in _signs("tensor"):
         found = sign.pattern.search(names)
         if found is not None:

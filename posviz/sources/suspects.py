@@ -138,7 +138,8 @@ def find(entries: Iterable[Entry], config: Config | None) -> list[Suspect]:
     """Every tensor whose name, type and axes are those of a position table, pairs joined."""
     found = []
     for entry in entries:
-        if layouts.rule(entry.name) is not None:
+        # Most tensors of a model are told by their axes, at less cost than by their names.
+        if len(entry.shape or ()) > 1 and layouts.rule(entry.name) is not None:
             suspect = examine(entry, config)
             if suspect is not None and suspect.n_rows > 1 and suspect.kind != "rotary":
                 found.append(suspect)

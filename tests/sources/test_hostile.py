@@ -14,8 +14,10 @@ import pytest
 
 from posviz import sources
 from posviz.sources import layouts
-from posviz.sources.formats.tensors import brief, excerpt
+from posviz.sources.formats.tensors import Entry, brief, excerpt
+from posviz.sources.looks import tensor_sign
 from posviz.sources.ownnames import speaks_of_positions
+from posviz.sources.suspects import find
 
 TABLE = np.arange(32, dtype="<f4").reshape(8, 4) / 7
 
@@ -53,6 +55,9 @@ def test_names_made_to_be_slow_are_not(bounded):
     ]
     bounded(lambda: [layouts.rule(f"{name}{i}") for name in slow for i in range(20_000)])
     bounded(lambda: [speaks_of_positions(f"{name}{i}") for name in slow for i in range(20_000)])
+    for name in slow:
+        entries = [Entry(f"{name}{i}", (1,), "F32", 4, "x") for i in range(20_000)]
+        bounded(lambda entries=entries: (tensor_sign(entries), find(entries, None)))
     assert layouts.rule("a." * 400 + "wpe.weight") == "wpe"
 
 
