@@ -20,9 +20,12 @@ if TYPE_CHECKING:
 ROUNDS = 12
 METRICS = ("Centred cosine", "Cosine")
 OURS = "/similarity?table=random%3A1024x768"
-SLIDES = 22
-SLIDING = "/interpolation?table=random%3A1024x768"
-STRETCHED = {"the curve": "Curve", "all pairs": "All+pairs", "cosine by offset": "By+offset"}
+SLIDES = 62
+SLIDING = "/interpolation?table=sinusoidal%3A1024x768"
+STRETCHED = {
+    "the curve": "Curve", "all pairs": "All+pairs", "cosine by offset": "By+offset",
+    "the spectrum": "Spectrum", "norms and steps": "Row+by+row",
+}  # fmt: skip
 SLIDER = "[data-testid=stSlider] input[type=range]"
 
 # The clock starts in the browser, when the press arrives, and stops with the first frame of the new
@@ -98,4 +101,4 @@ def _slide(browser: Browser, script: Path, path: str) -> float:
             if turn >= 2:
                 taken.append(milliseconds)
             page.wait_for_timeout(300)
-        return statistics.quantiles(taken, n=20)[-1]
+        return statistics.quantiles(taken, n=20, method="inclusive")[-1]
