@@ -180,12 +180,13 @@ def _view(maker: str, arguments: tuple[Any, ...]) -> View | None:
         return None
     if strides is None or len(strides) != len(shape):
         return None
-    # What lies between the numbers of an axis with one number is whatever its writer liked.
-    plain = (prod(shape[axis + 1 :]) for axis in range(len(shape)))
-    strides = tuple(
-        stride if length > 1 else step
-        for length, stride, step in zip(shape, strides, plain, strict=True)
-    )
+    if min(shape, default=2) < 2:
+        # What lies between the numbers of an axis with one number is whatever its writer liked.
+        plain = (prod(shape[axis + 1 :]) for axis in range(len(shape)))
+        strides = tuple(
+            stride if length > 1 else step
+            for length, stride, step in zip(shape, strides, plain, strict=True)
+        )
     if maker == "_rebuild_tensor_v3":  # types that have no storage class of their own
         named = [part for part in arguments[4:] if isinstance(part, Global)]
         dtype = next((_DTYPES.get(part.name) for part in named if part.module == "torch"), None)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import pickletools
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from posviz.sources.formats.inert import Global, Inert, Storage, as_key, call, storage, work
 from posviz.sources.formats.pickle_machine import PickleError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import BinaryIO
 
     from posviz.sources.formats.pickle_machine import Machine
 
@@ -182,3 +184,28 @@ OPCODES: dict[str, Callable[[Machine, Any], None]] = {
     "BINPERSID": _persistent, "PERSID": _persistent_text, "PROTO": _nothing, "FRAME": _nothing,
 }  # fmt: skip
 """What each opcode does; those that are not here (extension codes, buffers) are refused."""
+
+
+class Opcode(NamedTuple):
+    """How the argument of an opcode is read, and what it does."""
+
+    run: Callable[[Machine, Any], None]
+    width: int | None  # bytes of an argument that is a small whole number, 0 for none
+    read: Callable[[BinaryIO], Any]  # any other argument, from where it begins
+
+
+_WIDTHS = {"uint1": 1, "uint2": 2, "uint4": 4}
+
+
+def _decoded(known: pickletools.OpcodeInfo) -> Opcode | None:
+    run = OPCODES.get(known.name)
+    if run is None:
+        return None
+    if known.arg is None:
+        return Opcode(run, 0, lambda _: None)
+    return Opcode(run, _WIDTHS.get(known.arg.name), known.arg.reader)
+
+
+_KNOWN = {ord(known.code): _decoded(known) for known in pickletools.opcodes}
+BY_CODE: tuple[Opcode | None, ...] = tuple(_KNOWN.get(code) for code in range(256))
+"""The opcodes by the byte that stands for them; None for those that are refused."""

@@ -1,7 +1,7 @@
 """A pickle read as data: nothing in it is ever imported, called or built.
 
-A pickle is a program for a small stack machine. The standard library decodes its opcodes
-(``pickletools``, which executes none of them); the machine here runs them on plain
+A pickle is a program for a small stack machine. The standard library tells how each opcode is
+read (``pickletools``, which executes none of them); the machine here runs them on plain
 containers. A class is an inert :class:`Global`, an instance an inert :class:`Inert`, and of
 all functions only torch's tensor builders are understood, as descriptions of where numbers
 lie. So a checkpoint that carries an optimizer, an argparse namespace or code to run still
@@ -14,12 +14,11 @@ that is a deeply shared tuple would take exponential time to hash).
 from __future__ import annotations
 
 import io
-import pickletools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from posviz.sources.formats.pickle_machine import MAX_STEPS, Machine, PickleError
-from posviz.sources.formats.pickle_opcodes import OPCODES
+from posviz.sources.formats.pickle_opcodes import BY_CODE
 
 if TYPE_CHECKING:
     from posviz.sources.formats.inert import Storage
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["MAX_BYTES", "MAX_STEPS", "PickleError", "Pickled", "interpret"]
 
 MAX_BYTES = 64 << 20
+_STOP = ord(".")
 
 
 @dataclass(frozen=True)
@@ -70,16 +70,27 @@ def interpret(data: bytes, start: int = 0, steps: int = MAX_STEPS) -> Pickled:
     PickleError
     """
     stream = io.BytesIO(data)
-    stream.seek(start)
     machine = Machine(steps)
+    at = start
     try:
-        for opcode, argument, _ in pickletools.genops(stream):
+        while (code := data[at]) != _STOP:
+            at += 1
             machine.spend(1)
-            if opcode.name == "STOP":
-                value = machine.stack.pop()
-                end, commands = stream.tell(), tuple(machine.commands)
-                return Pickled(value, end, machine.storages, machine.steps, commands)
-            OPCODES[opcode.name](machine, argument)
+            opcode = BY_CODE[code]
+            if opcode is None:
+                raise PickleError("it is cut short or no pickle")
+            argument = None
+            if opcode.width is None:
+                stream.seek(at)
+                argument = opcode.read(stream)
+                at = stream.tell()
+            elif opcode.width:
+                end = at + opcode.width
+                argument = int.from_bytes(data[at:end], "little")
+                at = end
+            opcode.run(machine, argument)
+        machine.spend(1)
+        value = machine.stack.pop()
     except (ValueError, LookupError, AttributeError, OverflowError) as err:
         raise PickleError("it is cut short or no pickle") from err
-    raise PickleError("it has no end")
+    return Pickled(value, at + 1, machine.storages, machine.steps, tuple(machine.commands))

@@ -276,5 +276,7 @@ def _read(file: str, entry: Entry, view: View, span: Span) -> NDArray[np.float32
         )
     raw = span(view.storage, view.offset * size, reach * size)
     flat = decode(raw, dtype, (reach,), name=entry.name)
+    if _is_plain(view):
+        return flat.reshape(shape)  # and so it need not be copied to be kept
     steps = tuple(stride * flat.itemsize for stride in strides)
     return np.ascontiguousarray(np.lib.stride_tricks.as_strided(flat, shape, steps))
