@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 PROJECT = Path(__file__).resolve().parents[1]
+_NOT_COMPILED = "PYTHONDONTWRITEBYTECODE"
 
 
 @dataclass(frozen=True)
@@ -100,14 +102,18 @@ print(_json.dumps([_peak, globals().get("answer")]))
 def fresh(program: str, *, repeats: int = 5) -> Fresh:
     """Run a program `repeats` times, each in a new process; medians.
 
-    The program may leave something JSON can hold in a global named ``answer``.
+    Once more before, uncounted: Python then keeps our modules compiled, as an installer did with
+    those of the libraries. The program may leave something JSON can hold in a global named
+    ``answer``.
     """
     times, peaks, answer = [], [], None
-    for _ in range(repeats):
+    compiled = {key: value for key, value in os.environ.items() if key != _NOT_COMPILED}
+    for _ in range(repeats + 1):
         start = time.perf_counter()
         done = subprocess.run(
             [sys.executable, "-c", program + _EPILOGUE],
             cwd=PROJECT,
+            env=compiled,
             capture_output=True,
             text=True,
             check=False,
@@ -117,7 +123,7 @@ def fresh(program: str, *, repeats: int = 5) -> Fresh:
             raise RuntimeError(done.stderr)
         peak, answer = json.loads(done.stdout.splitlines()[-1])
         peaks.append(peak)
-    return Fresh(statistics.median(times), statistics.median(peaks), answer)
+    return Fresh(statistics.median(times[1:]), statistics.median(peaks[1:]), answer)
 
 
 def markdown(rows: Sequence[Row]) -> str:
