@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _FILL = (0.84, 0.97)  # of the picture's width and height that the 3-D box may take
-_SHAPE = 1.2  # width over height of a picture that the 3-D view is made for
+USUAL, WIDE = 1.2, 1.5  # width over height of a picture that a 3-D view is made for
 _RISES = (0.38, 0.6, 0.85)  # of the eye over its distance on the floor, the usual one first
 _FLAT = 0.6  # of the picture's height: what takes less is looked at from higher up
 
 
 def first_view(
-    ranges: list[list[float]], points: NDArray[np.float64]
+    ranges: list[list[float]], points: NDArray[np.float64], shape: float = USUAL
 ) -> dict[str, dict[str, float]]:
     """The nearest view of all that is drawn, from above, across the box's longer side.
 
@@ -31,6 +31,8 @@ def first_view(
         Lowest and highest value of each axis.
     points : array of shape (n, 3)
         The curve, inside them.
+    shape : float
+        Width over height of the picture.
 
     Returns
     -------
@@ -48,7 +50,7 @@ def first_view(
     for rise in _RISES:
         towards = np.array([*level, rise * np.hypot(*level)])
         towards /= np.linalg.norm(towards)
-        distance, height, filled = _fit(drawn, towards, sides[2])
+        distance, height, filled = _fit(drawn, towards, sides[2], shape)
         if filled > _FLAT:
             break
     eye = towards * distance + [0, 0, height]
@@ -59,7 +61,7 @@ def first_view(
 
 
 def _fit(
-    drawn: NDArray[np.float64], towards: NDArray[np.float64], tall: float
+    drawn: NDArray[np.float64], towards: NDArray[np.float64], tall: float, shape: float
 ) -> tuple[float, float, float]:
     """How near the eye may come, at which height it looks, and the share of the picture's height.
 
@@ -69,6 +71,8 @@ def _fit(
         Everything that must be seen, in a box round the origin that is ``tall`` high.
     towards : array of shape (3,)
         Unit vector from where the eye looks to the eye.
+    shape : float
+        Width over height of the picture.
     """
     right = np.array([-towards[1], towards[0], 0]) / np.hypot(*towards[:2])
     up, lens = np.cross(towards, right), np.tan(np.pi / 8)
@@ -76,7 +80,7 @@ def _fit(
     def view(height: float) -> tuple[float, float, float]:
         seen = drawn - [0, 0, height]
         high, wide, near = seen @ up, np.abs(seen @ right), seen @ towards
-        room = np.maximum(np.abs(high) / _FILL[1], wide / (_FILL[0] * _SHAPE)) / lens
+        room = np.maximum(np.abs(high) / _FILL[1], wide / (_FILL[0] * shape)) / lens
         distance = float((near + room).max())
         ends = high / (distance - near) / lens
         return distance, float(abs(ends.max() + ends.min())), float(np.ptp(ends)) / 2

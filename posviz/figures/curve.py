@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from posviz.figures.camera import first_view
+from posviz.figures.camera import WIDE, first_view
 from posviz.figures.colourbar import ROOM, add_colour_bar
 from posviz.figures.picture import Picture
 from posviz.figures.theme import (
@@ -138,6 +138,7 @@ def curve_3d(
     }
     figure = blank(
         margin={"l": 0, "r": 0, "t": ROOM, "b": 0},
+        meta={"wide": first_view(ranges, data.points, WIDE)},  # for the component to choose
         scene={
             **scene,
             "aspectmode": "data",

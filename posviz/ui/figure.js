@@ -110,7 +110,7 @@ class View {
     if (this.space) {
       this.titles = { texts: takeTitles(layout.scene), ranges: SPACE_AXES.map((name) => layout.scene[name].range) };
       if (this.plot.clientWidth < NARROW) for (const name of SPACE_AXES) layout.scene[name].showticklabels = false; // no room beside the titles
-      layout.scene.camera.eye = stepBack(layout.scene.camera.eye, this.plot.clientWidth, this.plot.clientHeight);
+      layout.scene.camera = this.camera = this.firstCamera();
     }
     this.keep(layout);
     (this.space ? layout.scene : layout).annotations = this.allNotes(layout.scene?.camera, layout.margin?.t);
@@ -192,8 +192,15 @@ class View {
   fit() {
     cancelAnimationFrame(this.fitting);
     this.fitting = requestAnimationFrame(() => {
-      if (this.plot._fullLayout && this.plot.clientWidth) window.Plotly.Plots.resize(this.plot);
+      if (!this.plot._fullLayout || !this.plot.clientWidth) return;
+      window.Plotly.Plots.resize(this.plot);
+      // Another shape of the figure is looked at from another place, unless the person chose one.
+      if (this.space && !this.turned && this.camera.eye.x !== this.firstCamera().eye.x) this.redraw();
     });
+  }
+
+  firstCamera() {
+    return firstCamera(this.given.figure.layout, this.plot.clientWidth, this.plot.clientHeight);
   }
 
   close() {

@@ -63,9 +63,12 @@ function placeTitles(titles, ranges, camera, size, colour) {
   });
 }
 
-// figures/curve.py fits the box into a figure 1.2 times as wide as high. A narrower one would cut
-// it off at both sides: step back until it fits.
-function stepBack(eye, width, height) {
+// figures/camera.py fits the box into a figure 1.2 times as wide as high, and into one 1.5 times. A
+// narrower one would cut it off at both sides: step back until it fits.
+function firstCamera(layout, width, height) {
+  const wide = layout.meta?.wide;
+  if (wide && width >= 1.5 * height) return structuredClone(wide);
+  const { eye, ...rest } = layout.scene.camera;
   const factor = Math.max(1, (1.2 * height) / Math.max(width, 1));
-  return { x: eye.x * factor, y: eye.y * factor, z: eye.z * factor };
+  return { ...rest, eye: { x: eye.x * factor, y: eye.y * factor, z: eye.z * factor } };
 }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import base64
+import math
 import os
 import shutil
 import socket
@@ -165,6 +166,36 @@ def colour_at(page: Page, row: int, col: int) -> tuple[int, ...]:
 
 def rgb(colour: str) -> tuple[int, int, int]:
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
+
+
+def test_a_curve_is_seen_from_further_off_in_a_narrow_window_until_somebody_turns_it(
+    visit: Visit,
+) -> None:
+    page = visit("curve")
+
+    def distance() -> float:
+        eye = inside(page, "curve", "layout.scene.camera.eye")
+        assert isinstance(eye, dict)
+        return math.hypot(*eye.values())
+
+    far = """most => { const {x, y, z} = document.querySelector('.st-key-curve .posviz-plot')
+        ._fullLayout.scene.camera.eye; return Math.hypot(x, y, z) > most; }"""
+    page.set_viewport_size({"width": 1500, "height": 900})
+    page.wait_for_timeout(500)
+    near = distance()
+    page.set_viewport_size({"width": 420, "height": 900})
+    page.wait_for_function(far, arg=1.2 * near)
+    page.set_viewport_size({"width": 1500, "height": 900})
+    page.wait_for_function(f"most => !({far})(most)", arg=1.01 * near)
+    assert distance() == pytest.approx(near)
+    drag(page, "curve", (0.5, 0.5), (0.6, 0.55))
+    page.wait_for_function(
+        "document.querySelector('.st-key-curve .posviz-hint').dataset.seen !== undefined"
+    )
+    turned = inside(page, "curve", "layout.scene.camera.eye")
+    page.set_viewport_size({"width": 420, "height": 900})
+    page.wait_for_timeout(500)
+    assert inside(page, "curve", "layout.scene.camera.eye") == turned
 
 
 def test_a_turned_camera_and_the_node_outlive_new_data(visit: Visit) -> None:
