@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from posviz.errors import TrainingError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Config = TypeVar("Config", bound="DataclassInstance")
 
 LARGEST = 1 << 16  # rows, dimensions, layers: beyond it a slip of the keyboard, not a small model
 
@@ -152,17 +157,27 @@ class TrainConfig:
             from posviz.training.finetune import FineTuneConfig
 
             return FineTuneConfig.from_dict(settings)
-        known = {field.name for field in fields(cls)}
-        unknown = sorted(set(settings) - known)
-        if unknown:
-            raise TrainingError(
-                f"The run has settings this version does not know: {', '.join(unknown)}. "
-                f"Open it with the version of posviz that made it."
-            )
-        try:
-            return cls(**settings)
-        except TypeError as err:
-            raise TrainingError("The run's settings are incomplete. Train it again.") from err
+        return kept(cls, settings)
+
+
+def kept(kind: type[Config], settings: Mapping[str, Any]) -> Config:
+    """A configuration of a kind from what a run folder keeps.
+
+    Raises
+    ------
+    TrainingError
+        A name that this version does not know, or too few of them.
+    """
+    unknown = sorted(set(settings) - {field.name for field in fields(kind)})
+    if unknown:
+        raise TrainingError(
+            f"The run has settings this version does not know: {', '.join(unknown)}. "
+            f"Open it with the version of posviz that made it."
+        )
+    try:
+        return kind(**settings)
+    except TypeError as err:
+        raise TrainingError("The run's settings are incomplete. Train it again.") from err
 
 
 def default_config(task: str = "sticky-mlm", **settings: Any) -> TrainConfig:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from posviz.errors import TrainingError
 from posviz.interpolation import GRIDS, METHODS
-from posviz.training.config import LARGEST, TrainConfig, check_between, check_choice
+from posviz.training.config import LARGEST, TrainConfig, check_between, check_choice, kept
 from posviz.training.finetune import MOVING
 
 STEPS = 20  # a model of a hundred million weights takes seconds to minutes for each
@@ -87,16 +86,7 @@ class PretrainedConfig:
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any]) -> PretrainedConfig:
         """Settings as a run folder keeps them; names this version does not know are refused."""
-        unknown = sorted(set(settings) - {field.name for field in fields(cls)})
-        if unknown:
-            raise TrainingError(
-                f"The run has settings this version does not know: {', '.join(unknown)}. "
-                f"Open it with the version of posviz that made it."
-            )
-        try:
-            return cls(**settings)
-        except TypeError as err:
-            raise TrainingError("The run's settings are incomplete. Train it again.") from err
+        return kept(cls, settings)
 
 
 def config_of(settings: Mapping[str, Any]) -> TrainConfig | PretrainedConfig:

@@ -22,7 +22,7 @@ import pytest
 
 from posviz import sources
 from posviz.errors import PosvizError
-from posviz.sources import Access
+from posviz.sources import Access, Candidate, Checkpoint
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 CODES = {
@@ -324,6 +324,64 @@ def rows() -> Callable[..., np.ndarray]:
     """A function (*shape) that draws numbers which look like no sinusoid."""
     rng = np.random.default_rng(5)
     return lambda *shape: rng.normal(0, 0.02, shape).astype(np.float32)
+
+
+@pytest.fixture
+def opened(model_folder: Callable[..., Path]) -> Callable[..., Checkpoint]:
+    """A function (arrays, config, dtype) that writes a model folder and opens it."""
+
+    def opened(
+        arrays: Arrays, config: Mapping[str, object] | None = None, *, dtype: str = "F32"
+    ) -> Checkpoint:
+        return sources.open(str(model_folder(arrays, config, dtype=dtype)))
+
+    return opened
+
+
+@pytest.fixture
+def only() -> Callable[[Checkpoint], Candidate]:
+    """A function that gives the one table of a checkpoint, and fails if there are several."""
+
+    def only(checkpoint: Checkpoint) -> Candidate:
+        assert len(checkpoint.tables) == 1
+        return checkpoint.tables[0]
+
+    return only
+
+
+@pytest.fixture
+def shards(tmp_path: Path, write_safetensors: Callable[..., Path]) -> Callable[..., Path]:
+    """A function (index map, shard files) that writes a sharded folder."""
+
+    def shards(
+        weight_map: Mapping[str, str] | None,
+        files: Mapping[str, Arrays],
+        *,
+        folder: str = "sharded",
+    ) -> Path:
+        root = tmp_path / folder
+        for name, arrays in files.items():
+            write_safetensors(root / name, arrays)
+        if weight_map is not None:
+            text = json.dumps({"metadata": {}, "weight_map": weight_map})
+            (root / "model.safetensors.index.json").write_text(text)
+        return root
+
+    return shards
+
+
+@pytest.fixture
+def gpt2_repo(
+    fake_hub: FakeHub, model_folder: Callable[..., Path], rows: Callable[..., np.ndarray]
+) -> tuple[FakeHub, np.ndarray]:
+    """org/gpt2: GPT-2's own table size beside a token table, so that reading it all would show."""
+    arrays = {
+        "transformer.wte.weight": rows(4000, 768),
+        "transformer.wpe.weight": rows(1024, 768),
+        "transformer.h.0.attn.c_attn.weight": rows(768, 2304),
+    }
+    fake_hub.repos["org/gpt2"] = model_folder(arrays, {"model_type": "gpt2", "n_positions": 1024})
+    return fake_hub, arrays["transformer.wpe.weight"]
 
 
 class Bounded:
