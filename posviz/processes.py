@@ -1,7 +1,7 @@
 """Work in a process of its own: one order goes in, a line of JSON comes out for each event.
 
-Both ends are here. A server calls :func:`start` and then :func:`follow`; the worker calls
-:func:`take_order`, :func:`say` for each event, and :func:`leave`.
+Both ends are here. A server calls :func:`start`, then :func:`follow`, and :func:`end` to stop it;
+the worker calls :func:`take_order`, :func:`say` for each event, and :func:`leave`.
 """
 
 from __future__ import annotations
@@ -74,6 +74,17 @@ def follow(
         with suppress(OSError, AttributeError):
             stream.close()  # type: ignore[union-attr]
     return code, errors[-1].strip() if errors else f"exit code {code}"
+
+
+def end(process: subprocess.Popen[str], patience: float) -> None:
+    """Ask a worker to leave, and kill it if it has not after so many seconds."""
+    with suppress(OSError):
+        assert process.stdin is not None
+        process.stdin.close()
+    try:
+        process.wait(patience)
+    except subprocess.TimeoutExpired:
+        process.kill()
 
 
 def take_order(stop: Callable[[], None]) -> dict[str, Any]:

@@ -51,6 +51,20 @@ class LazyKeys(Collection[str]):
         return len(self._registry())
 
 
+def methods() -> Collection[str]:
+    """The ways to stretch a table, for :class:`LazyKeys`."""
+    from posviz.interpolation import METHODS
+
+    return METHODS
+
+
+def grids() -> Collection[str]:
+    """Where new positions may lie, for :class:`LazyKeys`."""
+    from posviz.interpolation import GRIDS
+
+    return GRIDS
+
+
 REF = "a path, hub:OWNER/NAME, a preset, demo:NAME, run:NAME, sinusoidal:LxD …"
 
 

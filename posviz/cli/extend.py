@@ -6,30 +6,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posviz.cli.command import Command, LazyKeys, access, add_ref, count, grid_size
+from posviz.cli.command import Command, LazyKeys, access, add_ref, count, grid_size, grids, methods
 from posviz.cli.output import Answer, columns, complain, number
 from posviz.errors import SettingError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Collection
 
     from posviz.export.recipe import Recipe
     from posviz.table import PositionTable
 
 _FILES = {".txt", ".json", ".md", ".gz", ".tar", ".pkl", ".pickle", ".onnx", ".msgpack"}
-
-
-def _methods() -> Collection[str]:
-    from posviz.interpolation import METHODS
-
-    return METHODS
-
-
-def _grids() -> Collection[str]:
-    from posviz.interpolation import GRIDS
-
-    return GRIDS
 
 
 def _configure(options: argparse.ArgumentParser) -> None:
@@ -40,14 +27,14 @@ def _configure(options: argparse.ArgumentParser) -> None:
     options.add_argument(
         "--method",
         metavar="M",
-        choices=LazyKeys(_methods),
+        choices=LazyKeys(methods),
         default="linear",
         help="how new rows are made: %(choices)s (default %(default)s)",
     )
     options.add_argument(
         "--grid",
         metavar="G",
-        choices=LazyKeys(_grids),
+        choices=LazyKeys(grids),
         default="align-corners",
         help="where new positions lie among the old, for methods that resample: %(choices)s "
         "(default %(default)s)",

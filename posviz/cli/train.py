@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posviz.cli.command import Command, LazyKeys, access
+from posviz.cli.command import Command, LazyKeys, access, grids, methods
 from posviz.cli.output import Answer, columns, complain, number
 from posviz.errors import SettingError
 
@@ -41,18 +41,6 @@ _SETTINGS: dict[str, tuple[type, str, str]] = {  # option: type, placeholder, he
 
 _FINE_TUNING = ("steps", "seed", "learning_rate", "weight_decay", "mask", "text")  # may be chosen
 _LAST_SNAPSHOT = 1.5  # seconds that a stop waits for the step under way
-
-
-def _methods() -> Collection[str]:
-    from posviz.interpolation import METHODS
-
-    return METHODS
-
-
-def _grids() -> Collection[str]:
-    from posviz.interpolation import GRIDS
-
-    return GRIDS
 
 
 def _moving() -> Collection[str]:
@@ -99,13 +87,13 @@ def _configure(options: argparse.ArgumentParser) -> None:
     options.add_argument(
         "--method",
         metavar="M",
-        choices=LazyKeys(_methods),
+        choices=LazyKeys(methods),
         help="with --from: how new rows are made before they learn: %(choices)s (default linear)",
     )
     options.add_argument(
         "--grid",
         metavar="G",
-        choices=LazyKeys(_grids),
+        choices=LazyKeys(grids),
         help="with --from: where new positions lie among the old: %(choices)s "
         "(default align-corners)",
     )
@@ -145,7 +133,8 @@ def _run(options: argparse.Namespace) -> Answer:
     given = {name: getattr(options, name) for name in names}
     if options.source is not None:
         config: TrainConfig | PretrainedConfig = _fine_tuning(options, given)
-    elif any((options.length, options.method, options.moving, options.grid, options.keep)):
+    elif any(value is not None for value in (options.length, options.method, options.moving,
+                                             options.grid, options.keep)):  # fmt: skip
         raise SettingError(
             "--length, --method, --grid, --keep and --only belong to --from REF; give that too."
         )
@@ -173,7 +162,7 @@ def _fine_tuning(
     options: argparse.Namespace, given: dict[str, Any]
 ) -> FineTuneConfig | PretrainedConfig:
     """The run that ``--from`` asks for."""
-    from posviz.model.tuner import tuning_config
+    from posviz.model.tuning import tuning_config
     from posviz.training.finetune import FineTuneConfig
 
     chosen = {name: given[name] for name in _FINE_TUNING}

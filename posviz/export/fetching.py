@@ -6,7 +6,6 @@ import atexit
 import subprocess
 import sys
 import threading
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -93,18 +92,12 @@ class Fetches:
         return fetch
 
     def cancel(self, fetch: Fetch) -> None:
-        """End a download; when this returns, nothing half of it is left."""
+        """End a download; unless it had to be killed, nothing half of it is left then."""
         with self._lock:
             if not fetch.alive:
                 return
             fetch.state = "stopped"
-        with suppress(OSError):
-            assert fetch.process.stdin is not None
-            fetch.process.stdin.close()
-        try:
-            fetch.process.wait(_PATIENCE)
-        except subprocess.TimeoutExpired:
-            fetch.process.kill()
+        processes.end(fetch.process, _PATIENCE)
 
     def close(self) -> None:
         """Cancel all: the server is going down."""

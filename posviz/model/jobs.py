@@ -8,7 +8,6 @@ import sys
 import threading
 import time
 from collections import deque
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -135,7 +134,7 @@ class Jobs:
             job.state = "stopped"
             process = job.process
         if process is not None:
-            _end(process)
+            processes.end(process, _PATIENCE)
 
     def close(self) -> None:
         """Stop all: the server is going down."""
@@ -166,17 +165,6 @@ class Jobs:
             if job.last_seen < time.monotonic() - self._orphan_seconds:
                 self.stop(job)
             time.sleep(_WATCH)
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    """Ask a worker to leave, which clears a half download away, and kill it if it does not."""
-    with suppress(OSError):
-        assert process.stdin is not None
-        process.stdin.close()
-    try:
-        process.wait(_PATIENCE)
-    except subprocess.TimeoutExpired:
-        process.kill()
 
 
 def _message(ending: dict[str, Any], code: int, cause: str) -> str | None:

@@ -6,6 +6,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from posviz.sources import configs
+from posviz.training.pretrained import TOKENS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -18,12 +19,16 @@ _FLOAT = 4
 # each position and layer, times the width and times the inner width of its linear layers; for
 # each logit; for each pair of positions and head where attention is not fused.
 _WIDTHS, _INNER, _COMPOSED, _LOGITS, _PAIRS = 10, 3, 9, 4, 2
+_MOST_LOGITS = 1 << 22  # numbers in the output of what is read at once: with gradients, 64 MB
 _NOT_FUSED = ("gpt_neo", "openai-gpt")
 
 
-def tuning_memory(
-    config: Mapping[str, object], entries: Iterable[Entry], *, length: int, at_once: int = 1
-) -> int:
+def sequences_at_once(length: int, vocabulary_size: int) -> int:
+    """How many sequences are read together: the output of a large model allows one."""
+    return max(_MOST_LOGITS // (length * vocabulary_size), 1)
+
+
+def tuning_memory(config: Mapping[str, object], entries: Iterable[Entry], *, length: int) -> int:
     """Bytes that fine-tuning a table takes: roughly, and rather more than too few.
 
     Parameters
@@ -34,8 +39,6 @@ def tuning_memory(
         Its tensors; each is held in float32.
     length : int
         Positions of a sequence.
-    at_once : int
-        Sequences that are read together.
     """
     weights = sum(prod(entry.shape) for entry in entries if entry.shape is not None)
     chain = configs.chain(config, "")
@@ -44,6 +47,7 @@ def tuning_memory(
     heads = configs.count(chain, "num_attention_heads", "n_head", "n_heads", "num_heads") or 0
     inner = configs.count(chain, "intermediate_size", "n_inner", "ffn_dim", "hidden_dim")
     symbols = configs.count(chain, "vocab_size") or 0
+    at_once = min(max(TOKENS // length, 1), sequences_at_once(length, max(symbols, 1)))
     act = configs.value(chain, "activation_function") or configs.value(chain, "hidden_act")
     steps = _COMPOSED if act == "gelu_new" or act is None else _INNER
     position = layers * (_WIDTHS * width + steps * (inner or 4 * width)) + _LOGITS * symbols

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from posviz.errors import ModelError
 from posviz.runfolder import MODEL, SNAPSHOTS, VOCABULARY, runs_folder, snapshot_name
-from posviz.sources import PRESETS, Access
+from posviz.sources import PRESETS, Access, plain
 from posviz.sources.access import safe_join
 from posviz.sources.demos import DEMOS, names
 from posviz.sources.runs import lender_of
@@ -27,7 +27,7 @@ def folder_of(ref: str, access: Access | None = None) -> Path:
     SourceError
         The path may not be opened.
     """
-    access = access or Access()
+    access, ref = access or Access(), plain(ref)
     prefix, _, name = ref.partition(":")
     if prefix == "demo" and name in names():
         return DEMOS / name

@@ -107,8 +107,10 @@ def open_bundle(
     SourceError
         No whole checkpoint stands behind the reference, or one that cannot be written anew.
     """
+    from posviz.sources import plain
+
     access = access or Access()
-    ref = ref.strip()
+    ref = plain(ref)
     prefix, colon, rest = ref.partition(":")
     if prefix in ("sinusoidal", "random") and colon:
         raise SourceError(

@@ -13,7 +13,7 @@ from posviz.sources import detective
 from posviz.sources.checkpoint import Candidate, listed, two_axes
 from posviz.sources.detective import Case
 from posviz.sources.formats.dtypes import from_numpy
-from posviz.sources.formats.tensors import Entry
+from posviz.sources.formats.tensors import Entry, shape_text
 from posviz.sources.names import label
 
 if TYPE_CHECKING:
@@ -166,8 +166,8 @@ def _reader(tensors: Mapping[str, Any]) -> Callable[[Entry], NDArray[np.float32]
             tensor = tensors[same[0]]
         if (shape := tuple(tensor.shape)) != (before := entry.shape or ()):
             raise SourceError(
-                f"{entry.name} was of shape {_by(before)} and is now of shape {_by(shape)}. "
-                f"Record it as another run from here on."
+                f"{entry.name} was of shape {shape_text(before)} and is now of shape "
+                f"{shape_text(shape)}. Record it as another run from here on."
             )
         if hasattr(tensor, "full_tensor"):
             raise SourceError(
@@ -192,10 +192,6 @@ def _reader(tensors: Mapping[str, Any]) -> Callable[[Entry], NDArray[np.float32]
 
 def _plain(name: str) -> str:
     return label(name.replace("_orig_mod.", ""))
-
-
-def _by(shape: tuple[int, ...]) -> str:
-    return " × ".join(map(str, shape))
 
 
 def _data_parallel(model: Any) -> Any:

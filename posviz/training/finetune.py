@@ -11,7 +11,7 @@ from typing import Any
 from posviz.errors import TrainingError
 from posviz.interpolation import GRIDS, METHODS
 from posviz.runfolder import CONFIG, MODEL
-from posviz.training.config import TrainConfig
+from posviz.training.config import TrainConfig, check_choice
 from posviz.training.runs import open_run
 
 DEMOS = Path(__file__).parents[1] / "data" / "demos"
@@ -70,10 +70,7 @@ class FineTuneConfig(TrainConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name, choices in (("method", METHODS), ("grid", GRIDS), ("moving", MOVING)):
-            if getattr(self, name) not in choices:
-                raise TrainingError(
-                    f"{name} is one of {', '.join(choices)}; {getattr(self, name)!r} is none."
-                )
+            check_choice(name, getattr(self, name), choices)
 
 
 def fine_tune_config(

@@ -167,10 +167,8 @@ class Jobs:
             if process is None or job.stopping:
                 return
             job.stopping, job.why = True, why
-        with suppress(OSError):
-            assert process.stdin is not None
-            process.stdin.close()  # the worker's sign to keep a last snapshot and end
-        ender = threading.Thread(target=_end, args=(process,), daemon=True)
+        # The worker keeps a last snapshot before it leaves.
+        ender = threading.Thread(target=processes.end, args=(process, _GRACE), daemon=True)
         ender.start()
         if wait:
             ender.join()
@@ -251,10 +249,3 @@ class Jobs:
                     self.stop(job, wait=False, why=_FORGOTTEN.format(away=away))
                 elif waited_for and job.state == "running" and self._is_left(job):
                     self.stop(job, wait=False, why=_LEFT.format(away=away))
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    try:
-        process.wait(_GRACE)
-    except subprocess.TimeoutExpired:
-        process.kill()

@@ -31,7 +31,7 @@ class PretrainedConfig:
         Of the new table; every sequence fills it.
     steps, seed, learning_rate, weight_decay, warm_up
         As in :class:`TrainConfig`. Frozen rows do not decay. The usual learning rate follows from
-        the size of the table: :func:`posviz.model.tuner.usual_rate`.
+        the size of the table: :func:`posviz.model.tuning.usual_rate`.
     batch_size : int
         Sequences a step, read one after the other; 0 for about TOKENS tokens.
     mask : float

@@ -112,7 +112,7 @@ def _told(found: Opened, choice: Choice, length: int, moving: str, behind: Tunab
 def _start(
     found: Opened, length: int, steps: int, moving: str, choice: Choice, text: Text | None
 ) -> None:
-    from posviz.model.tuner import tuning_config
+    from posviz.model.tuning import tuning_config
 
     folder = None
     try:

@@ -68,7 +68,7 @@ def place(ref: str) -> Place:
     except ModelError:
         if not on_the_hub(ref):
             raise
-        name, size = _download_size(ref, access.token, access)
+        name, size = download_size(ref, access.token, access)
         note = (
             f"Of {name} only the table has been read; the whole model is {data_size(size)} to "
             f"download, and is kept in the Hub's cache on this machine."
@@ -193,7 +193,8 @@ def _model(ref: str, fingerprint: str, _access: Access) -> Model:
 
 
 @st.cache_data(ttl=600, max_entries=64, show_spinner="Asking the Hub how large the model is …")
-def _download_size(ref: str, token: str | bool, _access: Access) -> tuple[str, int]:
-    from posviz.sources.snapshot import download_size
+def download_size(ref: str, token: str | bool, _access: Access) -> tuple[str, int]:
+    """The name of a Hub model, and the bytes of it that are not on this machine."""
+    from posviz.sources import snapshot
 
-    return download_size(ref, _access)
+    return snapshot.download_size(ref, _access)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from posviz.errors import PosvizError
+from posviz.model.memory import tuning_memory
 from posviz.sources.runs import lender_of
 from posviz.training import finetune, pretrained
 from posviz.ui import measuring
@@ -15,7 +16,9 @@ from posviz.ui.access import visitor_access
 from posviz.ui.format import data_size
 
 if TYPE_CHECKING:
-    from posviz.sources import Access
+    from collections.abc import Mapping
+
+    from posviz.sources import Access, Entry
     from posviz.ui.opened import Opened
 
 
@@ -62,16 +65,23 @@ def behind(found: Opened, size: object) -> Tunable | str:
             )
         if where.ours:
             return Tunable(ours=True, usual=finetune.STEPS, most=2000)
-        memory = _memory(lender or found.ref, size, visitor_access())
+        access = visitor_access()
+        config, entries = (
+            (found.facts.config or {}, found.facts.entries)
+            if lender is None
+            else _of_lender(lender, access.token, access)
+        )
+        memory = tuning_memory(config, entries, length=size)
     except PosvizError as error:
         return str(error)
     return Tunable(ours=False, usual=pretrained.STEPS, most=500, memory=memory)
 
 
-@st.cache_data(ttl=600, max_entries=64, show_spinner=False)
-def _memory(lender: str, length: int, _access: Access) -> int:
+@st.cache_data(ttl=600, max_entries=16, show_spinner=False)
+def _of_lender(
+    lender: str, token: str | bool, _access: Access
+) -> tuple[Mapping[str, object], tuple[Entry, ...]]:
     from posviz import sources
-    from posviz.model.memory import tuning_memory
 
     with sources.open(lender, access=_access) as checkpoint:
-        return tuning_memory(checkpoint.config or {}, checkpoint.entries, length=length)
+        return checkpoint.config or {}, checkpoint.entries

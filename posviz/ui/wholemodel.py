@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from posviz.errors import PosvizError
+from posviz.ui import measuring, visitor
 from posviz.ui.access import visitor_access
 from posviz.ui.format import data_size, literal
 
 if TYPE_CHECKING:
     from posviz.export.fetching import Fetch, Fetches
-    from posviz.sources import Access
 
 EVERY = 0.5  # seconds between two looks at a download
-_OWNER, _REFUSED = "_fetching", "_refused_fetch"
+_REFUSED = "_refused_fetch"
 
 
 @st.cache_resource(show_spinner=False)
@@ -34,22 +33,17 @@ def is_here(ref: str) -> bool:
     access = visitor_access()
     if on_this_machine(ref, access) is not None:
         return True
-    fetch = fetches().of(_owner(), ref)
+    fetch = fetches().of(visitor.this(), ref)
     if fetch is not None and fetch.alive:
         st.fragment(run_every=EVERY)(_progress)(fetch)
         return False
     if fetch is not None and fetch.state == "done":
         return True
-    name, size = _missing(ref, access.token, access)
+    name, size = measuring.download_size(ref, access.token, access)
     if size == 0:
         return True
     _ask(ref, name, size, fetch)
     return False
-
-
-def _owner() -> str:
-    """The number of this visit, whose downloads nobody else can cancel."""
-    return str(st.session_state.setdefault(_OWNER, uuid.uuid4().hex))
 
 
 def _ask(ref: str, name: str, size: int, before: Fetch | None) -> None:
@@ -71,7 +65,7 @@ def _ask(ref: str, name: str, size: int, before: Fetch | None) -> None:
 
 def _start(ref: str) -> None:
     try:
-        fetches().start(_owner(), ref, visitor_access())
+        fetches().start(visitor.this(), ref, visitor_access())
     except PosvizError as error:
         st.session_state[_REFUSED] = str(error)
 
@@ -86,10 +80,3 @@ def _progress(fetch: Fetch) -> None:
     cancel.button(
         "Cancel", key="cancel-whole-model", on_click=fetches().cancel, args=(fetch,)
     )  # fmt: skip
-
-
-@st.cache_data(ttl=600, max_entries=16, show_spinner="Asking the Hub how large the model is …")
-def _missing(ref: str, token: str | bool, _access: Access) -> tuple[str, int]:
-    from posviz.sources.snapshot import download_size
-
-    return download_size(ref, _access)

@@ -32,6 +32,9 @@ def test_a_run_of_its_own_holds_the_result(runs: Path, capsys: pytest.CaptureFix
     [
         (["--from", "demo:bert-mini"], 2, "--from needs --length N"),
         (["--length", "80"], 2, "belong to --from REF"),
+        (["--length", "0"], 2, "belong to --from REF"),
+        (["--keep", ""], 2, "belong to --from REF"),
+        (["--from", "Demo:gpt-mini", "--length", "0"], 3, "n-positions lies between 1 and"),
         (["--from", "demo:bert-mini", "--length", "80", "--d-model", "8", "--task", "copy"], 2,
          "leave out --task, --d-model"),
         (["--from", "demo:bert-mini", "--length", "80", "--resume", "-o", "x"], 2,

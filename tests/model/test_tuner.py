@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,14 +19,16 @@ from posviz.errors import ModelError, PosvizError, TrainingError
 from posviz.interpolation import extend
 from posviz.model.loss import loss_by_position
 from posviz.model.measuring import Measured, Order, measure
+from posviz.model.memory import sequences_at_once, tuning_memory
 from posviz.model.runner import open_model
 from posviz.model.texts import sequences
-from posviz.model.tuner import Tuner, sequences_at_once, trainer_of, tuning_config, usual_rate
+from posviz.model.tuner import Tuner, trainer_of
+from posviz.model.tuning import tuning_config, usual_rate
 from posviz.model.tuning_worker import WORKER
 from posviz.training.engine import train
 from posviz.training.finetune import FineTuneConfig, run_name
 from posviz.training.jobs import Jobs
-from posviz.training.pretrained import PretrainedConfig, config_of
+from posviz.training.pretrained import TOKENS, PretrainedConfig, config_of
 from posviz.training.runs import open_run
 
 CAUSAL = ("gpt2", "openai-gpt", "gpt-neo", "opt")
@@ -375,27 +379,32 @@ def test_the_inside_page_sees_the_runs_table_in_its_model(
 def test_the_memory_that_is_told_is_what_was_measured_or_somewhat_more(
     kind: str, width: int, layers: int, inner: int, symbols: int, length: int, measured: int
 ) -> None:
-    from posviz.model.memory import tuning_memory
-
     act = {"bert": "gelu", "opt": "relu"}.get(kind, "gelu_new")
     said = {"model_type": kind, "hidden_size": width, "num_hidden_layers": layers,
             "intermediate_size": inner, "vocab_size": symbols, "num_attention_heads": width // 64,
             "activation_function": act}  # fmt: skip
     base = tuning_memory({}, [], length=length)
-    told = (tuning_memory(said, [], length=length) - base) / 2**20
+    read = min(max(TOKENS // length, 1), sequences_at_once(length, symbols))
+    told = (tuning_memory(said, [], length=length) - base) / 2**20 / read  # measured for one
     assert 0.95 * measured < told < 1.8 * measured
 
 
 def test_memory_grows_with_what_is_read_at_once_and_with_the_weights() -> None:
-    from posviz.model.memory import tuning_memory
     from posviz.sources import open as open_checkpoint
 
     with open_checkpoint("demo:gpt-mini") as found:
         config, entries = found.config or {}, found.entries
     one = tuning_memory(config, entries, length=256)
-    assert tuning_memory(config, entries, length=256, at_once=2) > one
     numbers = sum(int(np.prod(entry.shape)) for entry in entries)
     assert one - tuning_memory(config, [], length=256) == 4 * numbers
+
+    def read(symbols: int, length: int) -> int:
+        small = config | {"vocab_size": symbols}
+        return tuning_memory(small, [], length=length) - tuning_memory({}, [], length=length)
+
+    # Of a small vocabulary a step reads as many tokens at any length, of a large one a sequence.
+    assert read(50, 24) == pytest.approx(read(50, 4096), rel=0.01)
+    assert read(50_257, 2048) == 2 * read(50_257, 1024)
 
 
 def test_a_worker_process_is_stopped_and_goes_on(
@@ -433,3 +442,11 @@ def test_a_worker_says_why_it_cannot(folder_of_layout: Make, own_text: str, runs
     assert job.state == "failed"
     assert "sequences of 4,000 positions need at least 8,002" in (job.message or "")
     known.close()
+
+
+def test_asking_for_a_fine_tuning_loads_no_torch() -> None:
+    program = (
+        "import sys; from posviz.model.tuning import tuning_config; "
+        "tuning_config('Demo:gpt-mini', 160); assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], cwd=Path(__file__).parents[2], check=True)
