@@ -145,12 +145,12 @@ def page(hub, cache: Path, monkeypatch: pytest.MonkeyPatch):
     from huggingface_hub import constants
     from streamlit.testing.v1 import AppTest
 
-    from posviz.ui import wholemodel
+    from posviz.ui import measuring, wholemodel
 
     monkeypatch.setattr(constants, "ENDPOINT", hub.url)
     monkeypatch.setenv("HF_ENDPOINT", hub.url)
     wholemodel.fetches.clear()
-    wholemodel._missing.clear()
+    measuring.download_size.clear()
     yield AppTest.from_function(_page, default_timeout=60).run()
     wholemodel.fetches().close()
     wholemodel.fetches.clear()
