@@ -72,6 +72,7 @@ def test_plain_tables_open_with_their_axes_turned_back(kind, stored, name):
     ids=lambda block: ggml.BLOCKS[block["type"]].name,
 )
 def test_quantised_blocks_agree_with_the_reference(block):
+    # Some numbers of random blocks, as gguf.quants.dequantize of the package gguf gives them.
     kind = ggml.BLOCKS[block["type"]]
     values = ggml.decode(bytes.fromhex(block["bytes"]), kind, (kind.elements,), name="x")
     for index, value in block["values"].items():
@@ -86,6 +87,24 @@ def test_quantised_table_opens_with_many_blocks():
     table = sources.open_upload({"m.gguf": content}).table()
     np.testing.assert_array_equal(table.weights, scales.astype(np.float32)[:, None] * codes)
     assert table.provenance.dtype == "Q8_0"
+
+
+def test_table_in_few_bits_opens_from_the_file():
+    bits = np.arange(3 * 64, dtype=np.uint8).reshape(3, 64)
+    stored = b"".join(row.tobytes() + np.float16(0.5).tobytes() for row in bits)
+    content = gguf(KEYS, [tensor("position_embd.weight", (3, 256), 35, 0)], stored)
+    table = sources.open_upload({"m.gguf": content}).table()
+    assert table.provenance.dtype == "TQ2_0"
+    digits = [bits[:, half : half + 32] >> shift & 3 for half in (0, 32) for shift in (0, 2, 4, 6)]
+    np.testing.assert_array_equal(table.weights, np.hstack(digits) * np.float32(0.5) - 0.5)
+
+
+def test_eight_bits_with_a_scale_and_sums_for_256_numbers():
+    codes = np.arange(-128, 128, dtype=np.int8)
+    sums = codes.reshape(16, 16).sum(1, dtype=np.int16)  # of use to matrix products only
+    stored = np.float32(0.1).tobytes() + codes.tobytes() + sums.tobytes()
+    values = ggml.decode(stored, ggml.BLOCKS[15], (1, 256), name="x")
+    np.testing.assert_array_equal(values, [np.float32(0.1) * codes])
 
 
 def test_quantised_types_that_are_not_read_are_named(refused):
