@@ -212,22 +212,6 @@ def test_of_numbered_files_the_last_opens(tmp_path, write_safetensors, rows):
     )
 
 
-@pytest.mark.parametrize("remote", [False, True])
-def test_shards_that_an_index_forgot_are_read(shards, rows, fake_hub, tmp_path, remote):
-    named, forgot = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
-    table = rows(16, 8)
-    files = {named: {"h.0.w": rows(16, 8)}, forgot: {"wpe.weight": table}}
-    root = shards({"h.0.w": named}, files)
-    fake_hub.repos["org/m"] = root
-    access = fake_hub.access(tmp_path / "cache")
-    found = sources.open("hub:org/m" if remote else str(root), access=access)
-    assert np.array_equal(found.table().weights, table)
-    assert found.warnings == (
-        f"model.safetensors.index.json does not name {forgot}, which by its name belongs to the "
-        f"same model and was read too.",
-    )
-
-
 def test_optimizer_and_history_files_are_not_the_model(tmp_path, write_safetensors, rows):
     for name in ("history", "optimizer", "adapter_model"):
         write_safetensors(tmp_path / "run" / f"{name}.safetensors", {"step-000001": rows(4, 4)})

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from posviz import sources
@@ -126,17 +124,6 @@ def test_a_tensor_that_gives_the_scheme_away_is_named_before_the_names_of_all(mo
 def test_flax_names_the_same_layers_with_strokes():
     names = [name.replace(".", "/").replace("/weight", "/kernel") for name in LLAMA]
     assert schemes.explain(entries(names), None)[0] == "rotary"
-
-
-def test_an_index_alone_is_enough(fake_hub, model_folder, rows, tmp_path):
-    root = model_folder({name: rows(4, 4) for name in LLAMA}, name="hub")
-    (root / "model.safetensors").rename(root / "model-00001-of-00001.safetensors")
-    index = {"weight_map": dict.fromkeys(LLAMA, "model-00001-of-00001.safetensors")}
-    (root / "model.safetensors.index.json").write_text(json.dumps(index))
-    fake_hub.repos["me/llama"] = root
-    found = sources.open("hub:me/llama", access=fake_hub.access(tmp_path / "cache"))
-    assert found.scheme == "rotary"
-    assert "LLaMA" in found.message
 
 
 @pytest.mark.parametrize(

@@ -114,20 +114,6 @@ def test_rows_are_gathered_in_the_order_asked_for(rows):
     assert asked == [(3, 6), (7, 8), (49, 50)], "neighbours together, repeats once"
 
 
-def test_of_a_hub_model_one_request_brings_rows_and_their_columns(fake_hub, rows, model_folder,
-                                                                  tmp_path):  # fmt: skip
-    values = rows(4000, 768)
-    arrays = {"wte.weight": values, "wpe.weight": rows(1024, 768)}
-    fake_hub.repos["org/gpt2"] = model_folder(arrays, {"model_type": "gpt2", "n_positions": 1024})
-    found = sources.open("hub:org/gpt2", access=fake_hub.access(tmp_path / "cache"))
-    sent, asked = found.bytes_read, found.requests
-    np.testing.assert_array_equal(
-        found.read_part("wte.weight", (50, 150), (64, 128)), values[50:150, 64:128]
-    )
-    assert found.requests - asked == 1
-    assert found.bytes_read - sent == 100 * 768 * 4
-
-
 def test_a_file_beside_the_weights_is_read_and_others_are_not(tmp_path, rows, write_safetensors):
     folder = tmp_path / "model"
     path = write_safetensors(folder / "model.safetensors", {"wpe.weight": rows(8, 4)})

@@ -16,7 +16,7 @@ from posviz.errors import SourceError
 from posviz.sources.search import search
 
 REPO = "org/gpt2"
-PROJECT = Path(__file__).resolve().parents[2]
+PROJECT = Path(__file__).resolve().parents[3]
 
 
 def test_gpt2_costs_three_weight_requests_and_its_table(gpt2_repo, tmp_path):
@@ -138,6 +138,49 @@ def test_sharded_model_reads_only_the_shard_with_the_table(
     assert unread["h.2.w"] == (400, 1600)
 
 
+def test_the_names_of_an_index_alone_tell_the_scheme(fake_hub, model_folder, rows, tmp_path):
+    shard = "model-00001-of-00001.safetensors"
+    names = [f"model.layers.0.{part}.weight" for part in ("self_attn.q_proj", "mlp.gate_proj")]
+    root = model_folder({name: rows(4, 4) for name in names})
+    (root / "model.safetensors").rename(root / shard)
+    index = {"weight_map": dict.fromkeys(names, shard)}
+    (root / "model.safetensors.index.json").write_text(json.dumps(index))
+    fake_hub.repos["me/llama"] = root
+    found = sources.open("hub:me/llama", access=fake_hub.access(tmp_path / "cache"))
+    assert found.scheme == "rotary"
+    assert "LLaMA" in found.message
+
+
+@pytest.mark.parametrize("remote", [False, True])
+def test_shards_that_an_index_forgot_are_read(shards, rows, fake_hub, tmp_path, remote):
+    named, forgot = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
+    table = rows(16, 8)
+    files = {named: {"h.0.w": rows(16, 8)}, forgot: {"wpe.weight": table}}
+    root = shards({"h.0.w": named}, files)
+    fake_hub.repos["org/m"] = root
+    access = fake_hub.access(tmp_path / "cache")
+    found = sources.open("hub:org/m" if remote else str(root), access=access)
+    assert np.array_equal(found.table().weights, table)
+    assert found.warnings == (
+        f"model.safetensors.index.json does not name {forgot}, which by its name belongs to the "
+        f"same model and was read too.",
+    )
+
+
+def test_of_a_hub_model_one_request_brings_rows_and_their_columns(fake_hub, rows, model_folder,
+                                                                  tmp_path):  # fmt: skip
+    values = rows(4000, 768)
+    arrays = {"wte.weight": values, "wpe.weight": rows(1024, 768)}
+    fake_hub.repos["org/gpt2"] = model_folder(arrays, {"model_type": "gpt2", "n_positions": 1024})
+    found = sources.open("hub:org/gpt2", access=fake_hub.access(tmp_path / "cache"))
+    sent, asked = found.bytes_read, found.requests
+    np.testing.assert_array_equal(
+        found.read_part("wte.weight", (50, 150), (64, 128)), values[50:150, 64:128]
+    )
+    assert found.requests - asked == 1
+    assert found.bytes_read - sent == 100 * 768 * 4
+
+
 def test_zip_checkpoint_is_read_by_ranges(fake_hub, rows, tmp_path):
     torch = pytest.importorskip("torch")
     weights = rows(1024, 768)
@@ -236,10 +279,13 @@ def test_cache_stays_within_its_limit(tmp_path):
 
     kept = cache.RangeCache(tmp_path, "org/model")
     for start in range(5):
+        before = set(tmp_path.iterdir())
         kept.put(start, bytes(100))
+        (written,) = set(tmp_path.iterdir()) - before
+        os.utime(written, (start, start))  # one second apart, without waiting for it
     cache.prune(tmp_path, limit=250)
-    assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 250
-    assert kept.get(0, 99) is None
+    held = [kept.get(start, 100) is not None for start in range(5)]
+    assert held == [False, False, False, True, True], "the oldest go first"
 
 
 def test_folder_that_cannot_be_written_is_no_error(gpt2_repo, tmp_path):
