@@ -1,8 +1,9 @@
 """What the names of a model's tensors and settings give away where it stores no position table.
 
-``signs.tsv`` of the catalogue lists tensors and settings that only models of one scheme have,
-``looks.tsv`` how the families name their tensors, so that a file without its config.json is
-known by its looks. Adding a family is adding a line there.
+``signs.tsv`` of the catalogue lists tensors and settings that only models of one scheme have, and
+settings that switch a family's learned table off; ``looks.tsv`` how the families name their
+tensors, so that a file without its config.json is known by its looks. Adding a family is adding
+a line there.
 """
 
 from __future__ import annotations
@@ -16,13 +17,15 @@ from typing import TYPE_CHECKING
 from posviz.sources import layouts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from posviz.sources.formats.tensors import Entry
 
 _MOST_NAMES = 20_000  # that are looked at: one layer is named like the next
 _LONGEST = 200  # characters of a name, from its end
 _MOST_SETTINGS = 1_000
+_MOST_INSIDE = 50  # of a part: the settings of attention, not a thousand labels
+_LONGEST_VALUE = 40
 
 
 @dataclass(frozen=True)
@@ -50,10 +53,26 @@ class Look:
 
 @dataclass(frozen=True)
 class Sign:
-    """A tensor or a setting that only models of one scheme have; a line of signs.tsv."""
+    """A tensor or a setting that speaks for a scheme; a line of signs.tsv."""
 
     scheme: str
     pattern: re.Pattern[str]
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A setting by which a model has, or reads, no learned position table.
+
+    Parameters
+    ----------
+    scheme : str
+        What the model does instead; ``unknown`` where the setting only says that it has none.
+    setting : str
+        As in ``alibi = true``.
+    """
+
+    scheme: str
+    setting: str
 
 
 def look(entries: Sequence[Entry]) -> Look | None:
@@ -85,13 +104,39 @@ def tensor_sign(entries: Sequence[Entry]) -> tuple[str, Entry] | None:
     return None
 
 
-def setting_sign(config: Mapping[str, object] | None) -> str | None:
-    """The scheme that a setting of a config gives away."""
-    stated = [key for key, value in islice((config or {}).items(), _MOST_SETTINGS) if value]
-    for sign in _signs("setting"):
-        if any(sign.pattern.fullmatch(key) for key in stated):
-            return sign.scheme
+def setting_sign(configs: Sequence[Mapping[str, object]]) -> str | None:
+    """The scheme that a setting gives away, of the first of several configs that has one."""
+    for config in configs:
+        stated = [key for key, value in islice(config.items(), _MOST_SETTINGS) if value]
+        for sign in _signs("setting"):
+            if any(sign.pattern.fullmatch(key) for key in stated):
+                return sign.scheme
     return None
+
+
+def switch(configs: Sequence[Mapping[str, object]]) -> Switch | None:
+    """The setting of some configs, the closest first, that switches a learned table off."""
+    stated: dict[str, str] = {}
+    for config in configs:
+        for key, value in islice(_settings(config), _MOST_SETTINGS):
+            stated.setdefault(key, value)
+    settings = [f"{key} = {value}" for key, value in stated.items()]
+    for sign in _signs("switch"):
+        for setting in settings:
+            if sign.pattern.fullmatch(setting):
+                return Switch(sign.scheme, setting)
+    return None
+
+
+def _settings(config: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Switches and words of a config, and of the parts in it (``attn_config.alibi``)."""
+    for key, value in islice(config.items(), _MOST_SETTINGS):
+        inside = islice(value.items(), _MOST_INSIDE) if isinstance(value, dict) else ()
+        for name, one in ((key, value), *((f"{key}.{inner}", one) for inner, one in inside)):
+            if isinstance(one, bool) or (type(one) is int and 0 <= one <= 1):
+                yield name, "true" if one else "false"
+            elif isinstance(one, str) and len(one) <= _LONGEST_VALUE and one.isprintable():
+                yield name, one
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from posviz.sources import configs, layouts, ownnames
+from posviz.sources import configs, layouts, looks, ownnames
 from posviz.sources.formats.dtypes import is_real
 from posviz.sources.formats.tensors import Entry, brief, shape_text
 from posviz.sources.names import is_copy
@@ -123,18 +123,14 @@ def warnings(suspect: Suspect, found: Candidate, look: values.Look | None) -> tu
 
 def _unread(suspect: Suspect) -> str | None:
     """Where the config switches a table off that the file holds all the same."""
-    if suspect.tower in ("vision", "audio"):
+    if suspect.tower in ("vision", "audio") or suspect.is_image:
         return None
-    kind = configs.value(suspect.chain, "position_embedding_type")
-    biased = configs.value(suspect.chain, "position_biased_input")
-    if isinstance(kind, str) and kind.startswith(("relative_key", "rotary", "rope", "alibi")):
-        switch = f"position_embedding_type = {brief(kind)}"
-    elif biased is False:
-        switch = "position_biased_input = false"
-    else:
+    switch = looks.switch(suspect.chain)
+    if switch is None:
         return None
     return (
-        f"The config says {switch}: the model does not read this table, though the file holds it."
+        f"The config says {switch.setting}: the model does not read this table, though the file "
+        f"holds it."
     )
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from posviz.sources.configs import Config
     from posviz.sources.formats.tensors import Entry
-    from posviz.sources.looks import Look
+    from posviz.sources.looks import Look, Switch
 
 _INSTEAD = {
     "rotary": "Queries and keys are turned by their position instead (rotary embeddings, RoPE).",
@@ -32,10 +32,13 @@ def explain(entries: Sequence[Entry], config: Config | None) -> tuple[str, str]:
 
     A switch in the config decides; then the catalogue, where it knows the model type or that
     of the language model inside; then other keys of the config; then a tensor that gives the
-    scheme away; then the names of all tensors, which families share, and the sentence says that
-    it rests on them alone. Otherwise the scheme is ``unknown``.
+    scheme away; then a switch that only says that there is no table; then the names of all
+    tensors, which families share, and the sentence says that it rests on them alone. Otherwise
+    the scheme is ``unknown``.
     """
-    stated = _from_config(config)
+    parts = configs.chain(config, "language_model.embed")
+    switch = looks.switch(parts)
+    stated = _from_config(parts, switch)
     if stated is not None and stated[0] != "unknown":
         return stated
     look = looks.look(entries)
@@ -58,6 +61,11 @@ def explain(entries: Sequence[Entry], config: Config | None) -> tuple[str, str]:
         )
     if stated is not None:
         return stated
+    if switch is not None:
+        return "unknown", (
+            f"No position table: this model has none, its config says {switch.setting}. What it "
+            f"uses instead, if anything, neither the config nor a tensor tells."
+        )
     if look is not None:
         return look.scheme, _by_names(look, config)
     return "unknown", "No position table was found: no tensor has a name that such tables carry."
@@ -72,7 +80,7 @@ def beside(config: Config | None) -> str | None:
     known = layouts.scheme(model_type) if model_type else None
     if known is not None:
         return known.scheme if known.scheme in ("rotary", "alibi", "relative") else None
-    return looks.setting_sign(inner)
+    return looks.setting_sign((inner,))
 
 
 def instead(scheme: str) -> str:
@@ -80,13 +88,13 @@ def instead(scheme: str) -> str:
     return _INSTEAD[scheme]
 
 
-def _from_config(config: Config | None) -> tuple[str, str] | None:
+def _from_config(parts: Sequence[Config], switch: Switch | None) -> tuple[str, str] | None:
     """What the config and the catalogue say; ``unknown`` where the catalogue says it depends."""
-    switched = _switched(config)
-    if switched is not None:
-        return switched, _sentence(switched, "this model has none, its config says")
+    if switch is not None and switch.scheme != "unknown":
+        said = f"this model has none, its config says {switch.setting}"
+        return switch.scheme, _sentence(switch.scheme, said)
     depends = None
-    for part in reversed(configs.chain(config, "language_model.embed")):
+    for part in reversed(parts):
         model_type = configs.model_type(part)
         known = layouts.scheme(model_type) if model_type else None
         if known is None:
@@ -99,7 +107,7 @@ def _from_config(config: Config | None) -> tuple[str, str] | None:
         )
     if depends is not None:  # settings of such models say one thing and the code another
         return "unknown", depends
-    scheme = looks.setting_sign(config)
+    scheme = looks.setting_sign(parts)
     if scheme is None:
         return None
     return scheme, _sentence(scheme, "this model has none, its config says")
@@ -121,17 +129,3 @@ def _by_names(look: Look, config: Config | None) -> str:
         f"No position table is stored: the tensors are named as in {look.layout}. "
         f"{' '.join(sentences)} {rests}"
     )
-
-
-def _switched(config: Config | None) -> str | None:
-    """ALiBi or rotary positions that a config switches on for a family that has several."""
-    if not config:
-        return None
-    attention = config.get("attn_config")
-    if config.get("alibi") is True or (isinstance(attention, dict) and attention.get("alibi")):
-        return "alibi"
-    kind = config.get("position_embedding_type")
-    for word in ("rotary", "rope", "alibi"):
-        if isinstance(kind, str) and kind.startswith(word):
-            return "rotary" if word == "rope" else word
-    return None

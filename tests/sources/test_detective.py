@@ -227,6 +227,8 @@ def test_vision_tower_of_a_rotary_language_model_says_both(opened, only, rows):
         ("bert", {"position_embedding_type": "relative_key_query"}, True),
         ("esm", {"position_embedding_type": "rotary"}, True),
         ("deberta", {"position_biased_input": False}, True),
+        ("bert", {"alibi": True}, True),
+        ("bert", {"alibi": False}, False),
         ("bert", {"position_embedding_type": "absolute"}, False),
         ("deberta", {"position_biased_input": True}, False),
     ],

@@ -121,6 +121,70 @@ def test_a_tensor_that_gives_the_scheme_away_is_named_before_the_names_of_all(mo
     )
 
 
+GPT2 = ["transformer.wte.weight", "h.0.attn.c_attn.weight", "h.0.mlp.c_fc.weight"]
+
+
+@pytest.mark.parametrize(
+    ("config", "scheme", "setting"),
+    [
+        ({"n_head": 12, "n_embd": 768, "alibi": True}, "alibi", "alibi = true"),
+        ({"model_type": "gpt2", "use_alibi": True}, "alibi", "use_alibi = true"),
+        ({"model_type": "gpt2", "alibi": 1}, "alibi", "alibi = true"),
+        ({"n_head": 12, "attn_config": {"alibi": True}}, "alibi", "attn_config.alibi = true"),
+        ({"attn_config": {"alibi": False, "rope": True}}, "rotary", "attn_config.rope = true"),
+        ({"position_embedding_type": "ALiBi"}, "alibi", "position_embedding_type = ALiBi"),
+        ({"position_encoding_type": "rotary"}, "rotary", "position_encoding_type = rotary"),
+        ({"pos_emb": "rope"}, "rotary", "pos_emb = rope"),
+        ({"model_type": "gpt2", "position_embedding_type": "t5"}, "relative", "= t5"),
+        ({"model_type": "bert", "position_embedding_type": "relative_key"}, "relative", "_key"),
+        ({"position_encoding_type": "none"}, "none", "position_encoding_type = none"),
+        ({"text_config": {"model_type": "gpt2", "alibi": True}}, "alibi", "alibi = true"),
+        ({"learned_pos_emb": False}, "unknown", "learned_pos_emb = false"),
+        ({"use_position_embeddings": False}, "unknown", "use_position_embeddings = false"),
+    ],
+)  # fmt: skip
+def test_a_setting_that_switches_the_table_off_is_told_with_what_stands_in(config, scheme, setting):
+    found, message = schemes.explain(entries(GPT2), config)
+    assert found == scheme
+    assert f"{setting}. " in message
+    assert "wpe" not in message
+
+
+def test_a_table_switched_off_by_alibi_is_told_from_one_that_is_missing(model_folder, rows):
+    arrays, config = {name: rows(4, 4) for name in GPT2}, {"n_head": 2, "n_embd": 4, "alibi": True}
+    assert sources.open(str(model_folder(arrays, config))).message == (
+        "No position table: this model has none, its config says alibi = true. Attention scores "
+        "carry a fixed penalty by distance instead (ALiBi)."
+    )
+    off = {"learned_pos_emb": False}
+    assert sources.open(str(model_folder(arrays, off, name="off"))).message.startswith(
+        "No position table: this model has none, its config says learned_pos_emb = false. What it "
+        "uses instead, if anything, neither the config nor a tensor tells."
+    )
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"alibi": False},
+        {"alibi": None},
+        {"attn_config": {"alibi": False}},
+        {"position_embedding_type": "absolute"},
+        {"position_embedding_type": "learned"},
+        {"learned_pos_emb": True},
+        {"alibi_bias_max": 8},
+    ],
+)
+def test_a_setting_that_leaves_the_table_on_says_nothing(config):
+    assert looks.switch((config,)) is None
+    assert "wpe" in schemes.explain(entries(GPT2), config)[1]
+
+
+@pytest.mark.parametrize("key", ["rope", "use_rotary", "rotary_emb_fraction"])
+def test_settings_of_rotary_code_bases_speak_where_there_is_no_table(key):
+    assert schemes.explain(entries(GPT2), {"model_type": "gpt2", key: 1})[0] == "rotary"
+
+
 def test_flax_names_the_same_layers_with_strokes():
     names = [name.replace(".", "/").replace("/weight", "/kernel") for name in LLAMA]
     assert schemes.explain(entries(names), None)[0] == "rotary"
@@ -164,7 +228,8 @@ def test_every_look_and_sign_is_of_a_known_scheme():
         for line in layouts.read_catalogue(file):
             assert None not in line.values()
             assert line["scheme"] == "unknown" or schemes.instead(line["scheme"]), line
-            assert line.get("note", "-") != "-" or line["scheme"] != "unknown", line
+            if line["scheme"] == "unknown":
+                assert line.get("note", "-") != "-" or line.get("of") == "switch", line
 
 
 def test_a_hundred_thousand_long_names_cost_little(bounded):
