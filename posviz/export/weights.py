@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import posixpath
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from posviz.export.pickled import follow_settings, repickled, told
 from posviz.export.stored import Member, Tensor, grown, is_buffer, is_made_anew, rewritten
 from posviz.sources.formats.tensors import shape_text
 from posviz.sources.readers import pieces
+from posviz.sources.shards import numbered
 from posviz.wording import counted
 
 if TYPE_CHECKING:
@@ -134,8 +134,9 @@ def as_safetensors(name: str, file: TensorFile) -> str:
     if file.format == "safetensors":
         return name
     folder, base = posixpath.split(name)
-    shard = re.search(r"-\d{5}-of-\d{5}", base)
-    return posixpath.join(folder, f"model{shard[0] if shard else ''}.safetensors")
+    place = numbered(base)
+    shard = f"-{place.number:05}-of-{place.count:05}" if place else ""
+    return posixpath.join(folder, f"model{shard}.safetensors")
 
 
 def _index_name(bundle: Bundle) -> str:

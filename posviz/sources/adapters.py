@@ -27,7 +27,12 @@ def is_adapter(weights: Weights, entries: Sequence[Entry]) -> bool:
     base = posixpath.basename(weights.files[0])
     if re.fullmatch(FILES, base, re.IGNORECASE):
         return True
-    return bool(entries) and all(_TENSOR.search(entry.name) for entry in entries)
+    return bool(entries) and all(is_part(entry.name) for entry in entries)
+
+
+def is_part(name: str) -> bool:
+    """Whether a tensor is an adapter's, by its name."""
+    return "lora" in name and _TENSOR.search(name) is not None
 
 
 def without_table(files: FileSet, weights: Weights, entries: Sequence[Entry]) -> str:

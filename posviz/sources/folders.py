@@ -17,6 +17,7 @@ from posviz.sources.checkpoint import listed
 from posviz.sources.formats import jsons
 from posviz.sources.formats.tensors import brief
 from posviz.sources.indexes import INDEX_LIMIT, read_index
+from posviz.sources.shards import numbered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,8 +38,6 @@ _PREFERRED = (  # patterns for the base name of a weight file, best first
     r"(?:history|snapshots)\.safetensors",
     adapters.FILES,
 )
-_SHARD = re.compile(r"(.*)-\d{5}-of-\d{5}(\.[a-z]+)$", re.IGNORECASE)
-_SHARD_SET = re.compile(r"-\d{5}(?=-of-\d{5}\.)")
 
 
 @dataclass(frozen=True)
@@ -248,11 +247,10 @@ def _indexed(files: FileSet, inside: list[str], index: str, config: str | None) 
 
 def _is_sibling(name: str, named: list[str]) -> bool:
     """Whether a file is a shard of the numbered set that an index names the others of."""
-    own = _SHARD.match(posixpath.basename(name))
+    own = numbered(name)
     if own is None or posixpath.basename(name) in named:
         return False
-    return all(_SHARD_SET.sub("", posixpath.basename(name)) == _SHARD_SET.sub("", other)
-               for other in named)  # fmt: skip
+    return all(numbered(other) == own for other in named)
 
 
 def config_file(names: Sequence[str]) -> str | None:
@@ -270,13 +268,13 @@ def _all(names: Sequence[str], pattern: str) -> list[str]:
 
 
 def _shards(found: list[str]) -> tuple[str, ...]:
-    shards = [name for name in found if _SHARD.match(name)]
+    shards = [name for name in found if numbered(name) is not None]
     return tuple(shards) if len(shards) > 1 else ()
 
 
 def _no_index(shards: tuple[str, ...]) -> tuple[str, ...]:
-    count = re.search(r"-of-(\d{5})", shards[0])
-    expected = int(count[1]) if count else len(shards)
+    first = numbered(shards[0])
+    expected = first.count if first else len(shards)
     if expected == len(shards):
         return ()
     return (f"{len(shards)} of {expected} shards are there; the others may hold more tensors.",)

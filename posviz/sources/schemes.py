@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
-from posviz.sources import configs, layouts, looks
+from posviz.sources import adapters, configs, layouts, looks
 from posviz.sources.formats.tensors import shape_text
 
 if TYPE_CHECKING:
@@ -23,8 +22,6 @@ _INSTEAD = {
     "convolutional": "A convolution over the sequence carries the positions instead.",
     "none": "Nothing in it stands for a position on its own.",
 }
-
-_ADAPTER = re.compile(r"(?:^|[._])lora_(?:A|B|down|up|embedding_[AB])(?:[._]|$)")
 
 
 def explain(entries: Sequence[Entry], config: Config | None) -> tuple[str, str]:
@@ -49,7 +46,7 @@ def explain(entries: Sequence[Entry], config: Config | None) -> tuple[str, str]:
         said = _sentence(scheme, f"{entry.name}{shape} shows that this model has none")
         alike = f" Its tensors are named as in {look.layout}." if look else ""
         return scheme, said + (alike if look and look.scheme == scheme else "")
-    if any("lora_" in entry.name and _ADAPTER.search(entry.name) for entry in entries):
+    if any(adapters.is_part(entry.name) for entry in entries):
         return "unknown", (
             "The file holds an adapter (LoRA or the like), which changes no position table. Open "
             "the model that it was trained for."

@@ -1,9 +1,10 @@
-"""Where the table of a model may be when the files that are there do not hold it."""
+"""Models in several numbered files: which belong together, and where a missing table may lie."""
 
 from __future__ import annotations
 
 import posixpath
 import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from posviz.sources import layouts
@@ -13,7 +14,31 @@ from posviz.wording import counted
 if TYPE_CHECKING:
     from posviz.sources.folders import Weights
 
-_NUMBERED = re.compile(r".*-(\d{5})-of-(\d{5})\.[a-z]+", re.IGNORECASE)
+_NUMBERED = re.compile(r"(.*)-(\d{5})-of-(\d{5})(\.[\w.]+)")
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """What the name of one of several files says; equal for all files of one model.
+
+    Parameters
+    ----------
+    stem, ending : str
+        What stands before and after the numbers.
+    number, count : int
+        Which file it is, from 1, and of how many.
+    """
+
+    stem: str
+    ending: str
+    number: int = field(compare=False)
+    count: int
+
+
+def numbered(name: str) -> Numbered | None:
+    """The place of a file among several, by its name (``model-00001-of-00004.safetensors``)."""
+    found = _NUMBERED.fullmatch(posixpath.basename(name))
+    return Numbered(found[1], found[4], int(found[2]), int(found[3])) if found else None
 
 
 def elsewhere(weights: Weights) -> str | None:
@@ -29,8 +54,8 @@ def elsewhere(weights: Weights) -> str | None:
 
 def perhaps_elsewhere(weights: Weights) -> str | None:
     """The sentence for files that are only some of those of a model; None where all are there."""
-    number = _NUMBERED.fullmatch(posixpath.basename(weights.files[0]))
-    count = int(number[2]) if number else 0
+    first = numbered(weights.files[0])
+    count = first.count if first else 0
     if weights.weight_map is not None or count <= len(weights.files):
         return None
     there = brief(posixpath.basename(weights.files[0]))

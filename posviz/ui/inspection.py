@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from posviz.sources.shards import numbered
+from posviz.ui import opened
 from posviz.ui.format import ABSENT, counted, data_size, literal
 from posviz.ui.tables import markdown_table
 
@@ -60,7 +61,8 @@ def said(facts: Facts, found: Opened) -> tuple[str, ...]:
         What the other pages show: a table of that file, or another where it holds none.
     """
     if facts is not found.facts:
-        message = facts.message or "No position table was found."
+        refused = opened.refused()
+        message = facts.message or (refused.why if refused else "")
         others = f"The other pages still show {literal(found.ref)}."
         return f"{literal(PurePath(facts.ref).name)}.", literal(message), others
     open_one = found.table.provenance.parameter
@@ -127,8 +129,8 @@ def tensors(facts: Facts, wanted: str) -> None:
 
 def _short_file(name: str) -> str:
     """``2 of 4`` for a shard that says so of itself, in the width that a telephone has."""
-    numbers = re.search(r"-(\d{5})-of-(\d{5})\.", name)
-    return f"{int(numbers[1])} of {int(numbers[2])}" if numbers else name
+    place = numbered(name)
+    return f"{place.number} of {place.count}" if place else name
 
 
 def provenance(facts: Facts) -> None:

@@ -9,7 +9,9 @@ import pytest
 
 from posviz import sources
 from posviz.errors import SourceError
+from posviz.sources import schemes
 from posviz.sources.bundle import open_bundle
+from posviz.sources.formats import Entry
 
 
 def test_l15_adapter_names_its_base_model(tmp_path, write_safetensors, rows):
@@ -58,6 +60,15 @@ def test_a_lone_adapter_file_names_its_base_model_too(adapter, tmp_path):
     assert sources.open(str(folder / "adapter_model.safetensors")).message == sentence.replace(
         "the base model gpt2", "its base model"
     )
+
+
+@pytest.mark.parametrize("part", ["lora_A", "lora_down", "lora.A", "lora.up", "lora_embedding_B"])
+def test_an_adapter_in_a_whole_model_is_known_by_every_spelling(part):
+    whole = Entry("decoder.weight", (8, 8), "F32", 256, "m")
+    piece = Entry(f"decoder.{part}.weight", (4, 8), "F32", 128, "m")
+    for entries in ([piece], [whole, piece]):
+        assert "adapter (LoRA or the like)" in schemes.explain(entries, None)[1]
+    assert "adapter" not in schemes.explain([whole], None)[1]
 
 
 def test_an_adapter_that_was_trained_with_a_table_opens_it(adapter, rows):

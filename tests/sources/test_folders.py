@@ -9,6 +9,7 @@ import pytest
 
 from posviz import sources
 from posviz.errors import SourceError
+from posviz.sources.shards import numbered
 
 
 def test_sharded_folder_lists_every_tensor(shards, rows):
@@ -192,6 +193,17 @@ def test_real_bert_family_model_opens():
     norms = np.linalg.norm(table.weights, axis=1)  # published figures: first row, then the median
     assert norms[0] == pytest.approx(2.362, abs=5e-4)
     assert np.median(norms) == pytest.approx(0.478, abs=5e-4)
+
+
+def test_the_files_of_one_model_are_known_by_their_numbers():
+    first = numbered("deep/model.fp16-00001-of-00012.safetensors")
+    assert (first.stem, first.ending) == ("model.fp16", ".safetensors")
+    assert (first.number, first.count) == (1, 12)
+    assert first == numbered("model.fp16-00012-of-00012.safetensors")
+    for other in ("model-00001-of-00012.safetensors", "model.fp16-00001-of-00013.safetensors"):
+        assert first != numbered(other)
+    for other in ("model.safetensors", "model-1-of-2.safetensors", "model-00001-of-00002"):
+        assert numbered(other) is None
 
 
 def test_several_weight_files_are_named(tmp_path, write_safetensors, rows):
