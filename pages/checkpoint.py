@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from posviz.ui import inspection, opened, page, picker
+from posviz.ui import address, inspection, opened, page, picker
 from posviz.ui.format import count, counted, data_size
 from posviz.ui.page import Number
 
@@ -11,6 +11,7 @@ refused = opened.refused()
 facts = refused.facts if refused and refused.facts else found.facts
 
 page.answer(*inspection.said(facts, found))
+inspection.notes(facts)
 shown = [
     Number(
         data_size(facts.bytes_read),
@@ -32,9 +33,8 @@ if facts.tables:
         inspection.tables(facts, found)
 with page.card("Every tensor"):
     left, right = st.columns([3, 2])
-    wanted = left.text_input(
-        "Filter", key="tensor", bind="query-params", placeholder="part of a name, such as pos"
-    )
+    placeholder = "part of a name, such as pos"
+    wanted = address.text("Filter", key="tensor", on=left, placeholder=placeholder)
     right.selectbox(
         "Open a tensor by hand",
         [entry.name for entry in facts.by_hand],
@@ -45,7 +45,7 @@ with page.card("Every tensor"):
         args=("by_hand_here",),
         disabled=not facts.by_hand,
     )
-    inspection.tensors(facts, wanted or "")
+    inspection.tensors(facts, wanted)
 inspection.provenance(facts)
 with page.section("Settings of the model"):
     inspection.config(facts)

@@ -22,20 +22,21 @@ view = address.choice(
     "Components", {name: name for name in VIEWS}, on=left, key="dim", default="3-D"
 )
 axes: tuple[int, ...] = (0, 1)
+told = st.container()  # what the address asks of the settings in vain, in sight
 with page.section("Settings"):
     if view == "Phase":
         st.caption("The phase is the angle in the plane of components 1 and 2.")
     else:
         places = zip("xyz"[: VIEWS[view]], st.columns(3), strict=False)
         axes = tuple(
-            column.number_input(
+            address.number(
                 f"{axis} axis: component", 1, COMPONENTS, i + 1, key=f"pc_{axis}",
-                bind="query-params",
+                on=column, told=told,
             )
             - 1
             for i, (axis, column) in enumerate(places)
         )  # fmt: skip
-    special = st.toggle("Draw special rows too", key="special", bind="query-params")
+    special = address.switch("Draw special rows too", key="special", told=told)
 
 page.numbers(
     Number(

@@ -16,9 +16,9 @@ page.answer_from(numbers, "spectrum")
 
 left, middle, right = st.columns([2, 2, 2], vertical_alignment="bottom")
 view = address.choice("Show", VIEWS, on=left, key="spectrum", default="values")
-log_x = middle.toggle("Logarithmic component axis", value=True, key="logx", bind="query-params")
-centred = right.toggle(
-    "Centred", value=True, key="centred", bind="query-params",
+log_x = address.switch("Logarithmic component axis", value=True, on=middle, key="logx")
+centred = address.switch(
+    "Centred", value=True, on=right, key="centred",
     help="Take the mean row away first, as PCA does. Otherwise the first component is mostly it.",
 )  # fmt: skip
 spectra = results.spectra(table, numbers, centred=centred)

@@ -1,16 +1,21 @@
-"""Choices that stand in the page's address, and a sentence where the address asks for another.
+"""The doors to controls that stand in the page's address, so that none lets go of a slip in it.
 
 Streamlit binds a widget to the address by the words of its menu, and lets go of words that it
 does not know without saying so. A link with a slip in it would show another view than it names.
+Every widget that is bound is therefore made here, where the address is held against what the
+widget offers; ``bind=`` stands in no other file, and a test sees to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
 from posviz.ui.format import literal
 
@@ -20,6 +25,10 @@ if TYPE_CHECKING:
 _BEGAN = "_address_began"  # what the address asked for when the visit began
 _UNKNOWN = "_address_unknown"
 _MOST = 60  # characters of an asked value that are shown
+_NAMED = 12  # of what a control offers, named in a sentence
+_USUAL = "The usual one"
+
+Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -33,6 +42,8 @@ class Unknown:
         Of the control.
     rule : str
         What it is not: ``none of A, B``, or ``no whole number from 1 to 8``.
+    shown : str
+        What stands there instead, in words.
     instead : object
         What the control holds; the sentence stands until that changes.
     """
@@ -40,14 +51,15 @@ class Unknown:
     asked: str
     label: str
     rule: str
+    shown: str
     instead: object
 
     def sentence(self) -> str:
         """What was asked for, what there is, and what is shown."""
         asked = self.asked if len(self.asked) <= _MOST else f"{self.asked[:_MOST]}…"
         return (
-            f"The address asks for {asked} under {self.label}, which is {self.rule}. The usual one "
-            f"is shown; pick another here."
+            f"The address asks for {asked or 'nothing'} under {self.label}, which is {self.rule}. "
+            f"{self.shown} is shown until another is picked."
         )
 
 
@@ -92,32 +104,180 @@ def choice(
         bind="query-params",
         **more,
     )
-    check(label, options.values(), key=key, on=told)
+    _check_words(label, options.values(), key, told)
     return cast("str", chosen)
 
 
-def switch(label: str, *, key: str, told: DeltaGenerator | None = None, **more: Any) -> bool:
-    """A switch bound to the address, off at first; ``told`` as for :func:`choice`."""
-    on = st.toggle(label, key=key, bind="query-params", **more)
-    check(label, ("true", "false"), key=key, on=told)
-    return bool(on)
+def menu(
+    label: str,
+    options: Mapping[Key, str],
+    *,
+    key: str,
+    on: DeltaGenerator | None = None,
+    **more: Any,
+) -> Key:
+    """One of many in a menu, at first the first of them; as :func:`choice`."""
+    chosen = (on or st).selectbox(
+        label,
+        list(options),
+        format_func=lambda option: options[option],
+        key=key,
+        bind="query-params",
+        **more,
+    )
+    _check_words(label, options.values(), key)
+    return cast("Key", chosen)
 
 
-def check(
-    label: str, offered: Iterable[str], *, key: str, on: DeltaGenerator | None = None
+def optional_menu(
+    label: str, options: Iterable[str], *, key: str, placeholder: str, **more: Any
+) -> str | None:
+    """One of many in a menu or none, which is what it holds at first; as :func:`choice`."""
+    words = list(options)
+    chosen = st.selectbox(
+        label, words, index=None, key=key, bind="query-params", placeholder=placeholder, **more
+    )
+    _check_words(label, words, key, empty=True)
+    return chosen
+
+
+def switch(
+    label: str,
+    *,
+    key: str,
+    value: bool = False,
+    on: DeltaGenerator | None = None,
+    told: DeltaGenerator | None = None,
+    **more: Any,
+) -> bool:
+    """A switch bound to the address, off at first unless its ``value`` is True.
+
+    ``on`` and ``told`` as for :func:`choice`.
+    """
+    state = (on or st).toggle(label, value=value, key=key, bind="query-params", **more)
+    rule = "neither true nor false"
+    _check(label, lambda asked: asked.lower() in ("true", "false"), rule, key, told)
+    return bool(state)
+
+
+def number(
+    label: str,
+    least: int,
+    most: int,
+    usual: int,
+    *,
+    key: str,
+    on: DeltaGenerator | None = None,
+    told: DeltaGenerator | None = None,
+    **more: Any,
+) -> int:
+    """A box for a whole number, bound to the address; ``on`` and ``told`` as for :func:`choice`."""
+    box = (on or st).number_input
+    chosen = int(box(label, least, most, usual, key=key, bind=_finite(key), **more))
+    _check_number(label, least, most, key, told)
+    return chosen
+
+
+def slider(
+    label: str, least: int, most: int, usual: int, *, key: str, on: DeltaGenerator | None = None
+) -> int:
+    """A slider over whole numbers, bound to the address.
+
+    What it holds that is out of reach, left there by another table, is brought into reach.
+    """
+    held = st.session_state.get(key)
+    if isinstance(held, int) and not least <= held <= most:
+        st.session_state[key] = min(max(held, least), most)
+    slide = (on or st).slider
+    chosen = int(slide(label, least, most, usual, key=key, bind=_finite(key)))
+    _check_number(label.partition(" (")[0], least, most, key)
+    return chosen
+
+
+def text(
+    label: str,
+    *,
+    key: str,
+    on: DeltaGenerator | None = None,
+    most: int | None = None,
+    **more: Any,
+) -> str:
+    """A box for any text of at most ``most`` characters, bound to the address."""
+    written = (on or st).text_input(label, key=key, max_chars=most, bind="query-params", **more)
+    if most is not None:
+        rule = f"longer than the {most:,} characters that are read"
+        _check(label, lambda asked: len(asked) <= most, rule, key, shown="Its beginning")
+    return written or ""
+
+
+def looked_up(
+    label: str, options: Iterable[str], *, key: str, typed: bool = False, **more: Any
+) -> str | None:
+    """A menu of names, bound to the address, that says nothing of those it does not have.
+
+    Whoever looks a name up refuses it in a sentence of his own: a table that cannot be opened, a
+    tensor that is not in the file. The options hold what the address asks for.
+
+    Parameters
+    ----------
+    label : str
+    options : names
+    key : str
+        Of the widget, and the name in the address.
+    typed : bool, optional
+        Whether a name of one's own may be typed.
+    more
+        As for ``st.selectbox``.
+    """
+    return st.selectbox(
+        label, list(options), key=key, bind="query-params", accept_new_options=typed, **more
+    )
+
+
+def _finite(key: str) -> Literal["query-params"] | None:
+    """What binds a number to the address, once nothing stands there that is without end.
+
+    Streamlit makes a whole number of whatever Python takes for a number, and falls over ``inf``.
+    """
+    try:
+        endless = math.isinf(float(st.query_params.get(key, "0")))
+    except ValueError:
+        endless = False
+    if not endless:
+        return "query-params"
+    with suppress(StreamlitAPIException):  # bound a run ago, by one who went back to the link
+        del st.query_params[key]
+        st.rerun()
+    return None
+
+
+def _check_words(
+    label: str,
+    offered: Iterable[str],
+    key: str,
+    told: DeltaGenerator | None = None,
+    *,
+    empty: bool = False,
 ) -> None:
-    """Say so on the page if the visit's address asked the widget ``key`` for words it lacks."""
     words = tuple(offered)
-    _check(label, lambda asked: asked in words, f"none of {', '.join(words)}", key, on)
+    more = f" and {len(words) - _NAMED:,} more" if len(words) > _NAMED else ""
+    rule = f"none of {', '.join(words[:_NAMED])}{more}"
+    shown = "None" if empty else _USUAL
+    _check(label, lambda asked: asked in words or (empty and not asked), rule, key, told, shown)
 
 
-def check_number(label: str, least: int, most: int, *, key: str) -> None:
-    """Say so on the page if the visit's address asked the widget ``key`` for no number of its."""
-
+def _check_number(
+    label: str, least: int, most: int, key: str, told: DeltaGenerator | None = None
+) -> None:
     def fits(asked: str) -> bool:
-        return asked.isdecimal() and least <= int(asked[:_MOST]) <= most
+        try:
+            value = float(asked)  # as Streamlit reads it
+        except ValueError:
+            return False
+        return value.is_integer() and least <= value <= most
 
-    _check(label, fits, f"no whole number from {least:,} to {most:,}", key)
+    rule = f"no whole number from {least:,} to {most:,}"
+    _check(label, fits, rule, key, told, shown=f"{st.session_state.get(key):,}")
 
 
 def _check(
@@ -126,12 +286,14 @@ def _check(
     rule: str,
     key: str,
     on: DeltaGenerator | None = None,
+    shown: str = _USUAL,
 ) -> None:
+    """Say so on the page if the visit's address asked the widget ``key`` for what it lacks."""
     session = st.session_state
     unknown = session.setdefault(_UNKNOWN, {})
     asked = session.get(_BEGAN, {}).pop(key, None)
     if asked is not None and not fits(asked):
-        unknown[key] = Unknown(asked, label, rule, session.get(key))
+        unknown[key] = Unknown(asked, label, rule, shown, session.get(key))
     if key in unknown:
         if unknown[key].instead == session.get(key):
             (on or st).warning(literal(unknown[key].sentence()), icon=":material/link_off:")

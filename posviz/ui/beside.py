@@ -10,7 +10,7 @@ import streamlit as st
 from posviz.analysis.compare import Comparison, compare
 from posviz.analysis.similarity import OffsetProfile, Pooled
 from posviz.analysis.verdict import FEWEST_ROWS
-from posviz.ui import opened, picker, results
+from posviz.ui import address, opened, picker, results
 from posviz.ui.format import count, counted, decimal, literal
 
 if TYPE_CHECKING:
@@ -41,12 +41,11 @@ def pick(found: Opened) -> Opened:
         session.pop(WITH, None)
     session[_USUAL] = usual
     options = [usual, *(ref for ref in picker.offered(WITH) if ref != usual)]
-    ref = st.selectbox(
+    ref = address.looked_up(
         "With",
         options,
         key=WITH,
-        bind="query-params",
-        accept_new_options=True,
+        typed=True,
         placeholder=picker.PLACEHOLDER,
         help=picker.GRAMMAR,
     )
@@ -71,7 +70,7 @@ def _tables_of(other: Opened, asked: str | None) -> None:
     if asked and asked not in names:
         names.insert(0, asked)
     if len(names) > 1:
-        st.selectbox("Its table", names, key=OF_IT, bind="query-params")
+        address.looked_up("Its table", names, key=OF_IT)
 
 
 def compared(a: PositionTable, b: PositionTable, *, without: bool) -> Comparison:

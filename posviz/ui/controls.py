@@ -27,15 +27,13 @@ def stretch(table: PositionTable) -> Choice:
     fitting = [key for key in METHODS if table.grid is None or METHODS[key].family == "resample"]
     if st.session_state.get("method", fitting[0]) not in fitting:
         st.session_state["method"] = fitting[0]
-    method = right.selectbox(
+    method = address.menu(
         "Method",
-        fitting,
-        format_func=lambda key: METHODS[key].label,
+        {key: METHODS[key].label for key in fitting},
         key="method",
-        bind="query-params",
+        on=right,
         help=METHODS[st.session_state.get("method", fitting[0])].explanation,
     )
-    address.check("Method", (METHODS[key].label for key in fitting), key="method")
     told = st.container()  # what the address asks of the settings in vain, in sight
     with page.section("Settings"):
         labels = {key: grid.label for key, grid in GRIDS.items()}
@@ -51,29 +49,18 @@ def stretch(table: PositionTable) -> Choice:
 def _length(table: PositionTable) -> int:
     now = table.n_positions
     longest = max(min(max(4 * now, 8), LONGEST), now + 1)
-    return _slider(f"Length (now {now:,})", max(now // 4, 1), longest, 2 * now, "length")
+    label, usual = f"Length (now {now:,})", min(2 * now, longest)
+    return address.slider(label, max(now // 4, 1), longest, usual, key="length")
 
 
 def _grid_size(grid: tuple[int, int]) -> tuple[int, int]:
-    columns = st.columns(2)
-    height, width = (
-        _slider(f"{name} (now {now})", 1, 4 * now, 2 * now, name.lower(), on=column)
-        for name, now, column in zip(("Height", "Width"), grid, columns, strict=True)
+    left, right = st.columns(2)
+    rows, columns = grid
+    height = address.slider(f"Height (now {rows})", 1, 4 * rows, 2 * rows, key="height", on=left)
+    width = address.slider(
+        f"Width (now {columns})", 1, 4 * columns, 2 * columns, key="width", on=right
     )
     return height, width
-
-
-def _slider(
-    label: str, least: int, most: int, usual: int, key: str, *, on: DeltaGenerator | None = None
-) -> int:
-    """A slider bound to the address; a value left from another table is brought into range."""
-    asked = st.session_state.get(key)
-    if isinstance(asked, int) and not least <= asked <= most:
-        st.session_state[key] = min(max(asked, least), most)
-    slide = (on or st).slider
-    chosen = int(slide(label, least, most, min(usual, most), key=key, bind="query-params"))
-    address.check_number(label.partition(" (")[0], least, most, key=key)
-    return chosen
 
 
 def _keep(table: PositionTable, told: DeltaGenerator) -> str:

@@ -11,6 +11,7 @@ from posviz.errors import PosvizError
 from posviz.model.embedding import Parts, parts
 from posviz.model.opening import open_weights
 from posviz.model.tokens import MOST_TEXT, Reading, Tokenizer, open_tokenizer
+from posviz.ui import address
 from posviz.ui.access import visitor_access
 from posviz.ui.format import literal
 from posviz.ui.kept import SECONDS
@@ -73,18 +74,18 @@ def typed(of: Inside) -> tuple[Reading, Parts] | None:
     _fill(of)
     tokenizer = of.tokenizer
     boxes = st.columns([3, 3, 1] if tokenizer.pairs else [6, 1], vertical_alignment="bottom")
-    first = boxes[0].text_input(
-        "Text", key=FIRST, bind="query-params", max_chars=MOST_TEXT, help=literal(tokenizer.said)
+    first = address.text(
+        "Text", key=FIRST, on=boxes[0], most=MOST_TEXT, help=literal(tokenizer.said)
     )
     second = ""
     if tokenizer.pairs:
-        second = boxes[1].text_input(
-            "Second text", key=SECOND, bind="query-params", max_chars=MOST_TEXT,
+        second = address.text(
+            "Second text", key=SECOND, on=boxes[1], most=MOST_TEXT,
             help="It gets the row of the other segment.",
         )  # fmt: skip
     boxes[-1].button("Example", on_click=_take_example, args=(tokenizer.example,), width="stretch")
     try:
-        reading = tokenizer.read(first or "", second or "")
+        reading = tokenizer.read(first, second)
         return reading, parts(of.weights, reading.tokens, reading.segments)
     except PosvizError as error:
         st.info(literal(str(error)), icon=":material/info:")

@@ -70,7 +70,7 @@ def _layer(of: Inside, column: DeltaGenerator) -> int:
     layers = range(of.weights.n_layers)
     if st.session_state.get(LAYER) not in (None, *layers):
         st.session_state[LAYER] = 0
-    return int(column.selectbox("Layer", layers, key=LAYER, bind="query-params"))
+    return address.menu("Layer", {layer: str(layer) for layer in layers}, key=LAYER, on=column)
 
 
 def _head(heads: list[HeadProfile], column: DeltaGenerator) -> HeadProfile:
@@ -78,11 +78,8 @@ def _head(heads: list[HeadProfile], column: DeltaGenerator) -> HeadProfile:
     by_number = {head.number: head for head in heads}
     if st.session_state.get(HEAD) not in (None, *by_number):
         del st.session_state[HEAD]
-    number = column.selectbox(
-        "Head, most positional first", list(by_number), key=HEAD, bind="query-params",
-        format_func=lambda number: by_number[number].name,
-    )  # fmt: skip
-    return by_number[number]
+    names = {head.number: head.name for head in heads}
+    return by_number[address.menu("Head, most positional first", names, key=HEAD, on=column)]
 
 
 def _limits(of: Inside, layer: int, shown: str) -> list[str]:

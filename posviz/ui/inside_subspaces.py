@@ -18,6 +18,7 @@ from posviz.ui.page import Number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from streamlit.delta_generator import DeltaGenerator
 
     from posviz.model.weights import Weights
     from posviz.ui.inside import Inside
@@ -43,9 +44,10 @@ def view(of: Inside) -> None:
     positions = _positions(of)
     rows = of.weights.table.weights[positions]
     tokens = _tokens(*of.key, len(positions), of.weights, positions)
+    told = st.container()  # what the address asks of the settings in vain, in sight
     above, below = st.container(), st.container()  # settings stand below what depends on them
     with below:
-        found = subspaces(tokens, rows, k=_directions(of))
+        found = subspaces(tokens, rows, k=_directions(of, told))
     with above:
         _shown(of, found, tokens, rows)
     tables.method(
@@ -155,15 +157,15 @@ def _positions(of: Inside) -> NDArray[np.intp]:
     return kept if len(kept) else every
 
 
-def _directions(of: Inside) -> int | None:
+def _directions(of: Inside, told: DeltaGenerator) -> int | None:
     """How many directions of positions to look at; None for as many as hold most of the table."""
     most = min(of.weights.table.n_positions, of.weights.d_model // 2)
     with page.section("Settings"):
-        chosen = st.number_input(
-            "Directions of the position table", 0, max(most, 1), 0, key="directions",
-            bind="query-params", help=f"0: as many as hold {percent(HELD, digits=0)} of it.",
+        chosen = address.number(
+            "Directions of the position table", 0, max(most, 1), 0, key="directions", told=told,
+            help=f"0: as many as hold {percent(HELD, digits=0)} of it.",
         )  # fmt: skip
-    return int(chosen) or None
+    return chosen or None
 
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the token table …")

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from posviz.sources import FORMATS, PRESETS
-from posviz.ui import hub, opened, results, uploads
+from posviz.ui import address, hub, opened, results, uploads
 from posviz.ui.format import count, counted, listed, literal
 
 if TYPE_CHECKING:
     from collections.abc import Container
     from typing import IO
+
+    from streamlit.delta_generator import DeltaGenerator
 
     from posviz.ui.opened import Opened
 
@@ -30,6 +32,7 @@ ENDINGS = sorted({end for form in FORMATS.values() for end in form.endings} | {"
 
 def sidebar() -> Opened:
     """Draw the sidebar and return the table that all pages show."""
+    told = st.container()  # what the address asks of it in vain: it is closed on a narrow screen
     with st.sidebar:
         card = st.container(key="open-table", border=True)
         chosen = _table_picker()
@@ -40,11 +43,11 @@ def sidebar() -> Opened:
         with card:
             st.markdown(f"**{literal(found.table.name)}**")
             st.caption(describe(found))
-        _without_special_rows(found)
-        st.toggle(
+        _without_special_rows(found, told)
+        address.switch(
             "Expert",
             key=EXPERT,
-            bind="query-params",
+            told=told,
             help="Opens every section: all numbers, settings and methods.",
         )
     return found
@@ -61,12 +64,11 @@ def describe(found: Opened) -> str:
 
 def _table_picker() -> str | None:
     options = offered(TABLE)
-    return st.selectbox(
+    return address.looked_up(
         "Table",
         options,  # the first is the default, and is left out of the address
         key=TABLE,
-        bind="query-params",
-        accept_new_options=True,
+        typed=True,
         placeholder=PLACEHOLDER,
         help=GRAMMAR,
     )
@@ -167,17 +169,17 @@ def _tables_of(found: Opened) -> None:
         return
     reasons = "\n\n".join(f"`{table.parameter}`: {table.reason}" for table in tables)
     label = "Table of this file" if len(names) == 1 else f"One of {len(names)} tables of this file"
-    st.selectbox(label, names, key=PARAMETER, bind="query-params", help=reasons or None)
+    address.looked_up(label, names, key=PARAMETER, help=reasons or None)
 
 
-def _without_special_rows(found: Opened) -> None:
+def _without_special_rows(found: Opened, told: DeltaGenerator) -> None:
     special = results.special(found.table)
     if not special:
         return
     positions = [row.position for row in special]
-    st.toggle(
+    address.switch(
         f"Leave out {'row' if len(positions) == 1 else 'rows'} {listed(positions, most=3)}",
         key=WITHOUT,
-        bind="query-params",
+        told=told,
         help="\n\n".join(f"Position {row.position}: {row.reason}" for row in special[:12]),
     )

@@ -22,7 +22,7 @@ from posviz.runfolder import runs_folder
 from posviz.sources.demos import DEMOS
 from posviz.training.positions import TABLE_KINDS
 from posviz.training.runs import Run, open_run
-from posviz.ui import lab, page, visitor
+from posviz.ui import address, lab, page, visitor
 from posviz.ui.format import decimal, literal, percent
 from posviz.ui.page import Number
 from posviz.ui.picker import TABLE
@@ -112,10 +112,10 @@ def choose(found: Opened) -> Reel:
         session[lab.WATCHED] = finished
     if session.get(lab.WATCHED, refs[0]) not in refs:
         del session[lab.WATCHED]
-    if lab.WATCHED not in session and lab.WATCHED not in st.query_params:
+    if lab.WATCHED not in session and st.query_params.get(lab.WATCHED) not in refs:
         own = found.ref.partition("@")[0]
         session[lab.WATCHED] = own if own in refs else FIRST
-    ref = st.selectbox("Watch", refs, key=lab.WATCHED, bind="query-params")
+    ref = address.menu("Watch", {ref: ref for ref in refs}, key=lab.WATCHED)
     return _reel(ref, stamp(ref))
 
 
@@ -124,9 +124,7 @@ def choose_beside(reel: Reel) -> Reel | None:
     refs = [ref for ref in _refs() if ref != reel.ref]
     if st.session_state.get(lab.BESIDE) not in (None, *refs):
         del st.session_state[lab.BESIDE]
-    ref = st.selectbox(
-        "Beside", refs, index=None, key=lab.BESIDE, bind="query-params", placeholder="No other run"
-    )
+    ref = address.optional_menu("Beside", refs, key=lab.BESIDE, placeholder="No other run")
     return None if ref is None else _reel(ref, stamp(ref))
 
 

@@ -40,21 +40,19 @@ _USUAL: dict[str, Any] = {  # the form's defaults that do not hang on the task
 def controls(*, busy: bool) -> None:
     """Task, size and seed, and the button; ``busy`` while this visitor's run lives."""
     left, middle, right, go = st.columns([4, 4, 2, 2], vertical_alignment="bottom")
-    task = left.selectbox(
+    task = address.menu(
         "Task",
-        list(TASKS),
-        format_func=lambda key: TASKS[key].label,
+        {key: task.label for key, task in TASKS.items()},
         key="task",
-        bind="query-params",
+        on=left,
         help="\n\n".join(f"**{one.label}.** {one.explanation}" for one in TASKS.values()),
     )
-    address.check("Task", (task.label for task in TASKS.values()), key="task")
     size = address.choice(
         "Size", {key: label for key, (label, *_) in SIZES.items()}, on=middle, key="size",
         default="usual",
         help="Rows × dimensions of the table: 32 × 32, the task's own (64 or 128 × 64), 192 × 96.",
     )  # fmt: skip
-    seed = right.number_input("Seed", 0, 2**31, 0, key="seed", bind="query-params")
+    seed = address.number("Seed", 0, 2**31, 0, key="seed", on=right)
     with page.section("Settings"):
         more, text = _settings(task, size)
     with page.section("Experiments"):
@@ -68,7 +66,7 @@ def controls(*, busy: bool) -> None:
         width="stretch",
         disabled=busy,
         on_click=_train,
-        args=({"task": task, "seed": int(seed), **SIZES[size][1], **more}, text),
+        args=({"task": task, "seed": seed, **SIZES[size][1], **more}, text),
     )
 
 

@@ -290,7 +290,7 @@ def test_a_picture_is_counted_in_patches_and_has_no_hidden_rows(tmp_path: Path) 
 def test_a_link_to_a_length_out_of_reach_is_told_the_reach(asked: str) -> None:
     app = run(table="demo:bert-mini", length=asked)
     (warning,) = app.warning
-    assert "under Length, which is no whole number from 16 to 256. The usual one" in warning.value
+    assert "under Length, which is no whole number from 16 to 256. 128 is shown" in warning.value
     app.slider(key="length").set_value(200).run()
     assert not app.warning
 

@@ -2,13 +2,53 @@
 
 from __future__ import annotations
 
+import ast
+import json
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 from streamlit.testing.v1 import AppTest
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
 UI = APP.parent / "posviz" / "ui"
+FILES = [
+    path
+    for path in (*sorted(UI.glob("*.py")), *sorted((APP.parent / "pages").glob("*.py")))
+    if path.name != "address.py"
+]
+NONSENSE = "x" * 5000  # no word of a menu, no number, and longer than any text may be
+ODD, GRID = "a table with a special row", "a table with a grid"
+
+
+def odd(folder: Path) -> str:
+    """A file whose row 7 is longer than all others."""
+    place = np.linspace(0, 3, 40)
+    rows = np.stack([np.sin(place), np.cos(place), 0 * place + 0.1, 0 * place], axis=1)
+    rows[7] *= 10
+    np.save(folder / "odd.npy", rows)
+    return str(folder / "odd.npy")
+
+
+def grid(folder: Path) -> str:
+    """A checkpoint of an image model, 4 × 4 patches."""
+    rows = np.random.default_rng(0).normal(size=(1, 17, 8)).astype(np.float32)
+    save_file({"embeddings.position_embeddings": rows}, folder / "model.safetensors")
+    config = {"model_type": "vit", "image_size": 32, "patch_size": 8}
+    (folder / "config.json").write_text(json.dumps(config))
+    return str(folder)
+
+
+MADE = {ODD: odd, GRID: grid}
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No runs but the shipped ones."""
+    monkeypatch.setenv("POSVIZ_RUNS", str(tmp_path / "runs"))
 
 
 def visit(page: str, **query: str) -> AppTest:
@@ -63,12 +103,177 @@ def test_words_that_a_control_has_need_none(asked: str) -> None:
     assert said(visit("interpolation.py", stretched=asked)) == []
 
 
-def test_every_choice_of_a_few_goes_this_way() -> None:
+@pytest.mark.parametrize(
+    ("page", "key", "asked", "sentence"),
+    [
+        (
+            "spectrum.py",
+            "logx",
+            "1",
+            "The address asks for 1 under Logarithmic component axis, which is neither true nor "
+            "false. The usual one is shown until another is picked.",
+        ),
+        (
+            "curve.py",
+            "pc_y",
+            "3.7",
+            "The address asks for 3.7 under y axis: component, which is no whole number from 1 to "
+            "10. 3 is shown until another is picked.",
+        ),
+        (
+            "training.py",
+            "film",
+            "run:gone",
+            "The address asks for run:gone under Watch, which is none of demo:gpt-mini, "
+            "demo:bert-mini. The usual one is shown until another is picked.",
+        ),
+        (
+            "training.py",
+            "beside",
+            "run:gone",
+            "The address asks for run:gone under Beside, which is none of demo:bert-mini. None is "
+            "shown until another is picked.",
+        ),
+        (
+            "inside.py",
+            "text",
+            "word " * 1000,
+            f"The address asks for {'word ' * 12}… under Text, which is longer than the 4,000 "
+            "characters that are read. Its beginning is shown until another is picked.",
+        ),
+        (
+            "similarity.py",
+            "view",
+            "",
+            "The address asks for nothing under Show, which is none of All pairs, By offset, "
+            "Neighbours. The usual one is shown until another is picked.",
+        ),
+    ],
+)
+def test_the_sentence_names_what_is_asked_what_there_is_and_what_is_shown(
+    page: str, key: str, asked: str, sentence: str, home: None
+) -> None:
+    (found,) = said(visit(page, **{key: asked}))
+    assert found.replace("\\", "") == sentence
+
+
+@pytest.mark.parametrize(
+    ("page", "key", "asked", "held"),
+    [
+        ("spectrum.py", "logx", "False", False),  # Streamlit does not mind the case
+        ("curve.py", "pc_y", "4.0", 4),
+        ("training.py", "seed", "1e3", 1000),
+        ("training.py", "beside", "", None),
+    ],
+)
+def test_what_streamlit_takes_is_no_slip(page: str, key: str, asked: str, held: object) -> None:
+    app = visit(page, **{key: asked})
+    assert said(app) == []
+    assert app.session_state[key] == held
+
+
+@pytest.mark.parametrize(
+    ("page", "key", "held"), [("training.py", "seed", 0), ("interpolation.py", "length", 256)]
+)
+@pytest.mark.parametrize("asked", ["inf", "-1e999", "nan"])
+def test_a_number_without_end_is_refused_and_the_box_stays_bound(
+    page: str, key: str, held: int, asked: str
+) -> None:
+    app = visit(page, **{key: asked})
+    (sentence,) = said(app)
+    assert f"asks for {asked} under" in sentence.replace("\\", "")
+    assert app.session_state[key] == held
+    assert key not in app.query_params
+    assert {widget.proto.query_param_key for widget in (*app.number_input, *app.slider)} >= {key}
+
+
+def test_every_control_in_the_address_is_made_by_one_of_the_doors() -> None:
     """A new control that binds itself would let go of a slip in a link without a word."""
-    files = [*UI.glob("*.py"), *(APP.parent / "pages").glob("*.py")]
-    others = [
-        path.name
-        for path in files
-        if path.name != "address.py" and ".segmented_control(" in path.read_text(encoding="utf-8")
+    binding = [
+        f"{path.name}:{call.lineno}"
+        for path in FILES
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call) and any(word.arg == "bind" for word in call.keywords)
     ]
-    assert others == []
+    assert binding == []
+
+
+# What brings every control in the address onto a page: the page, what is picked, and the names of
+# those that the page then has, the sidebar's and those of a line above aside.
+VISITS: list[tuple[str, dict[str, str], set[str]]] = [
+    ("overview.py", {"table": ODD}, {"without", "expert"}),
+    ("curve.py", {}, {"dim", "pc_", "special"}),
+    ("similarity.py", {}, {"view", "metric"}),
+    ("spectrum.py", {}, {"spectrum", "logx", "centred"}),
+    ("dimensions.py", {}, {"traces", "order"}),
+    ("interpolation.py", {"table": ODD}, {"length", "method", "grid", "keep", "stretched", "play"}),
+    ("interpolation.py", {"table": GRID}, {"height", "width"}),
+    ("interpolation.py", {"expert": "true"}, {"moving"}),
+    ("training.py", {}, {"task", "size", "seed", "film", "beside", "reel"}),
+    ("inside.py", {"table": "demo:bert-mini"}, {"inside", "text", "second"}),
+    ("inside.py", {"text": "A few words."}, {"change", "columns"}),
+    ("inside.py", {"inside": "Subspaces"}, {"spaces", "directions"}),
+    ("inside.py", {"inside": "Heads"}, {"layer", "head", "heads"}),
+    ("compare.py", {}, {"compared"}),
+]
+# Whoever looks these up refuses them in a sentence of his own, or any text will do.
+OTHERWISE = {"table", "parameter", "with", "with_parameter", "tensor"}
+
+
+@pytest.mark.parametrize(("page", "picked", "keys"), VISITS)
+def test_every_control_in_the_address_tells_a_slip(
+    page: str, picked: dict[str, str], keys: set[str], tmp_path: Path, home: None
+) -> None:
+    query = dict.fromkeys(asked_of(keys | {"expert"}) - set(picked), NONSENSE) | picked
+    if "table" in picked:
+        query["table"] = MADE.get(picked["table"], lambda _: picked["table"])(tmp_path)
+    app = visit(page, **query)
+    told = "\n".join(said(app)).replace("\\", "")
+    met = {widget.proto.query_param_key: widget.label for widget in bound(app)}
+    for key in asked_of(keys):
+        assert f"under {met[key].partition(' (')[0]}, which is" in told
+
+
+def test_the_visits_meet_every_control_that_stands_in_the_code() -> None:
+    visited = set().union(*(keys for *_, keys in VISITS))
+    assert written_keys() == visited | OTHERWISE
+
+
+def asked_of(keys: set[str]) -> set[str]:
+    """The names in an address; those that are made up have a beginning in common."""
+    return {
+        name
+        for key in keys
+        for name in ([f"{key}{axis}" for axis in "xyz"] if key.endswith("_") else [key])
+    }
+
+
+def bound(app: AppTest) -> list[Any]:
+    """The controls on a page that stand in its address."""
+    kinds = (app.button_group, app.selectbox, app.toggle, app.number_input, app.slider)
+    return [one for kind in (*kinds, app.text_input) for one in kind if one.proto.query_param_key]
+
+
+def written_keys() -> set[str]:
+    """The names of the controls in the address as the code gives them to the doors."""
+    found: set[str] = set()
+    for path in FILES:
+        package = "posviz.ui." if path.parent == UI else ""
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(call, ast.Call) and ast.unparse(call.func).startswith("address."):
+                keys = [word.value for word in call.keywords if word.arg == "key"]
+                found |= {written(key, package + path.stem) for key in keys}
+    return found
+
+
+def written(key: ast.expr, module: str) -> str:
+    """A name that is written out, that of a constant, or the beginning of a made-up one."""
+    if isinstance(key, ast.JoinedStr):
+        (beginning, *_) = key.values
+        return ast.literal_eval(beginning)
+    if isinstance(key, ast.Constant):
+        return str(key.value)
+    value = import_module(module)
+    for part in ast.unparse(key).split("."):
+        value = getattr(value, part)
+    return str(value)
