@@ -30,6 +30,7 @@ def _run(options: argparse.Namespace) -> Answer:
             "scheme": checkpoint.scheme,
             "message": checkpoint.message,
             "warnings": list(checkpoint.warnings),
+            "notes": list(checkpoint.notes),
             "bytes_read": checkpoint.bytes_read,
             "requests": checkpoint.requests,
             "size": checkpoint.size,
@@ -50,7 +51,8 @@ def _text(checkpoint: Checkpoint, tables: tuple[Candidate, ...]) -> str:
     ]
     parts = [checkpoint.ref, columns(facts, indent="  ")]
     parts += [_table(table) for table in tables]
-    parts += [f"  {text}" for text in (checkpoint.message, *checkpoint.warnings) if text]
+    said = (checkpoint.message, *checkpoint.warnings, *checkpoint.notes)
+    parts += [f"  {text}" for text in said if text]
     return "\n".join(parts)
 
 

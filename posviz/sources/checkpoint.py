@@ -119,6 +119,8 @@ class Checkpoint:
         are read.
     read_beside : function or None
         From a file's name to its bytes, where it lies beside the weights.
+    notes : tuple of str
+        Full sentences that give no cause for doubt, such as which other weights lie there too.
     """
 
     ref: str
@@ -140,6 +142,7 @@ class Checkpoint:
     traffic: Traffic = field(default_factory=Traffic)
     read_block: Callable[[str, Span, Span | None], NDArray[np.float32]] | None = None
     read_beside: Callable[[str], bytes | None] | None = None
+    notes: tuple[str, ...] = ()
 
     def __enter__(self) -> Checkpoint:
         return self

@@ -1,4 +1,4 @@
-"""Files beside a model's weights: which belong to it at any length, and which do not."""
+"""Files beside a model's weights: further weights, and what belongs to it at any length."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import re
 from typing import TYPE_CHECKING
 
 from posviz.runfolder import HISTORY, METRICS, SNAPSHOTS
+from posviz.sources.checkpoint import listed
+from posviz.sources.formats.tensors import brief
+from posviz.sources.shards import these
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,6 +36,33 @@ def beside(names: Iterable[str], weights: Weights) -> list[str]:
     return [name for name in names if name not in weights.files and name not in out]
 
 
+def unread(further: Iterable[str], weights: Weights, *, remote: bool) -> tuple[str, ...]:
+    """The note about weight files in the folder of those that are open, if there are any.
+
+    Parameters
+    ----------
+    further : iterable of str
+        Every file of that folder that may hold weights.
+    weights : Weights
+        What is open, with warnings, which name files that are not named again.
+    remote : bool
+        Whether they are no paths that a person could open.
+    """
+    said = " ".join(weights.warnings)
+    bases = [posixpath.basename(name) for name in sorted({*further} - {*weights.files})]
+    left = [base for base in bases if not is_of_training(base) and brief(base) not in said]
+    if not left:
+        return ()
+    are, also = ("is" if len(files) == 1 else "are" for files in (weights.files, left))
+    remedy = "" if remote else " Open one by its own path to see it."
+    return (f"{these(weights.files)} {are} open; {listed(left)} {also} there too, unread.{remedy}",)
+
+
+def is_of_training(base: str) -> bool:
+    """Whether a file holds the state or the record of a training, by its base name."""
+    return _OF_TRAINING.fullmatch(base) is not None
+
+
 def left_out(names: Iterable[str], weights: Weights) -> dict[str, str]:
     """Files that a model with another table cannot keep, and why.
 
@@ -52,7 +82,7 @@ def left_out(names: Iterable[str], weights: Weights) -> dict[str, str]:
         if own_index and base.endswith(f"{posixpath.splitext(weights.files[0])[1]}.index.json"):
             continue
         within = where.removeprefix(folder).strip("/").split("/")[0].lower()
-        if _OF_TRAINING.fullmatch(base) and where == folder:
+        if is_of_training(base) and where == folder:
             out[name] = "belongs to the training at the old length"
         elif _OTHER_WEIGHTS.fullmatch(base) and (where == folder or within in _CONVERSIONS):
             out[name] = "holds or lists weights with the old table"

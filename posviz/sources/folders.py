@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from posviz.errors import SourceError
-from posviz.sources import adapters, unread
+from posviz.sources import adapters, companions, unread
 from posviz.sources.checkpoint import listed
 from posviz.sources.formats import jsons
 from posviz.sources.formats.tensors import brief
 from posviz.sources.indexes import INDEX_LIMIT, read_index
-from posviz.sources.shards import numbered
+from posviz.sources.shards import Numbered, numbered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,13 +25,16 @@ if TYPE_CHECKING:
     from posviz.sources.readers import Reader
 
 
-_PREFERRED = (  # patterns for the base name of a weight file, best first
+_MODELS = (  # patterns for the base name of a file of a model's weights, best first
     r"model\.safetensors",
     r"(?!adapter_model|history|snapshots|optimizer).*\.safetensors",
     r"pytorch_model\.bin",
     r"(?!training_args|optimizer|scheduler|adapter_model|rng_state|scaler).*\.(?:bin|pt|pth|ckpt)",
     r".*\.gguf",
     r"tf_model\.h5|.*\.weights\.h5|.*\.(?:h5|hdf5|keras)",
+)
+_PREFERRED = (
+    *_MODELS,
     r".*\.npz",
     r".*\.npy",
     r".*\.(?:tsv|csv)",
@@ -80,6 +83,8 @@ class Weights:
     warnings : tuple of str
     index : str or None
         Name of the index that was read.
+    notes : tuple of str
+        What is worth a word and no cause for doubt.
     """
 
     files: tuple[str, ...]
@@ -87,6 +92,7 @@ class Weights:
     weight_map: dict[str, str] | None = None
     warnings: tuple[str, ...] = ()
     index: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 def choose(files: FileSet) -> Weights:
@@ -102,7 +108,10 @@ def choose(files: FileSet) -> Weights:
     for name in files.names:
         by_folder.setdefault(posixpath.dirname(name), []).append(name)
     folder, others = _folder(files, by_folder)
-    found = _choose(files, by_folder.get(folder, []))
+    inside = by_folder.get(folder, [])
+    found = _choose(files, inside)
+    further = {name for like in (*_MODELS, adapters.FILES) for name in _all(inside, like)}
+    found = replace(found, notes=companions.unread(further, found, remote=files.remote))
     if not others:
         return found
     said = (f"{files.label} holds weights in several folders; {brief(folder)} is open. The others: "
@@ -113,11 +122,25 @@ def choose(files: FileSet) -> Weights:
 def _choose(files: FileSet, inside: list[str]) -> Weights:
     """The weight files among those of one folder."""
     config = config_file(inside)
-    index = _find(inside, r"model\.safetensors\.index\.json") or _find(
-        inside, r".*\.(?:safetensors|bin)\.index\.json"
-    )
+    index = _index(inside)
     if index is not None:
         return _indexed(files, inside, index, config)
+    return _unindexed(files, inside, config)
+
+
+def _index(inside: list[str]) -> str | None:
+    """The index to follow: one of safetensors, else one of PyTorch's where that is all there is."""
+    for pattern in (r"model\.safetensors\.index\.json", r".*\.safetensors\.index\.json"):
+        found = _find(inside, pattern)
+        if found is not None:
+            return found
+    if any(_all(inside, pattern) for pattern in _MODELS[:2]):
+        return None
+    return _find(inside, r".*\.bin\.index\.json")
+
+
+def _unindexed(files: FileSet, inside: list[str], config: str | None) -> Weights:
+    """The weight files that names alone tell, the best kind first."""
     for pattern in _PREFERRED:
         found = _all(inside, pattern)
         if found:
@@ -205,22 +228,18 @@ def _indexed(files: FileSet, inside: list[str], index: str, config: str | None) 
                 f"{len(missing):,} {'is' if len(missing) == 1 else 'are'} missing "
                 f"({listed(missing)}). The others were read."
             )
-        ending = posixpath.splitext(wanted[0])[1]
-        stray = [
-            posixpath.basename(name)
-            for name in _all(inside, rf"(?!adapter_model|history|snapshots).*{re.escape(ending)}")
-            if posixpath.basename(name) not in (*wanted, *siblings) and "training_args" not in name
-        ]
+        whole = index.removesuffix(".index.json")
         if siblings:
             warnings.append(
                 f"{posixpath.basename(index)} does not name {listed(siblings)}, which by "
                 f"{'its name belongs' if len(siblings) == 1 else 'their names belong'} to the same "
                 f"model and {'was' if len(siblings) == 1 else 'were'} read too."
             )
-        if stray:
+        if whole in inside and posixpath.basename(whole) not in wanted:
             warnings.append(
-                f"{listed(stray)} {'lies' if len(stray) == 1 else 'lie'} beside the files that "
-                f"{posixpath.basename(index)} names, unread. Open one by its own path to see it."
+                f"{posixpath.basename(whole)} lies beside the files that "
+                f"{posixpath.basename(index)} names, unread. A loader that does not ask for the "
+                f"index takes it: open it by its own path to see it."
             )
         full = {tensor: posixpath.join(folder, file) for tensor, file in weight_map.items()}
         return Weights(
@@ -232,7 +251,7 @@ def _indexed(files: FileSet, inside: list[str], index: str, config: str | None) 
         )
     ending = ".safetensors" if ".safetensors." in index else ".bin"
     found = _all(inside, rf"(?!adapter_model|training_args|history|snapshots).*{re.escape(ending)}")
-    if not found:
+    if not found and not any(_all(inside, pattern) for pattern in _MODELS):
         names = listed(wanted)
         raise SourceError(
             f"{posixpath.basename(index)} says which files hold the tensors ({names}), and none of "
@@ -242,6 +261,9 @@ def _indexed(files: FileSet, inside: list[str], index: str, config: str | None) 
         f"{posixpath.basename(index)} is stale: it names {listed(wanted)}, and none of them is "
         f"there. The files that are there were read instead."
     )
+    if not found:
+        other = _unindexed(files, inside, config)
+        return replace(other, warnings=(stale, *other.warnings), index=index)
     return Weights(tuple(found), config, None, (stale,), index)
 
 
@@ -268,8 +290,14 @@ def _all(names: Sequence[str], pattern: str) -> list[str]:
 
 
 def _shards(found: list[str]) -> tuple[str, ...]:
-    shards = [name for name in found if numbered(name) is not None]
-    return tuple(shards) if len(shards) > 1 else ()
+    """The numbered files of one model; of several models that of which most are there."""
+    models: dict[Numbered, list[str]] = {}
+    for name in found:
+        place = numbered(name)
+        if place is not None:
+            models.setdefault(place, []).append(name)
+    most = max(models.values(), key=len, default=[])
+    return tuple(most) if len(most) > 1 else ()
 
 
 def _no_index(shards: tuple[str, ...]) -> tuple[str, ...]:

@@ -134,7 +134,7 @@ def uploaded(
                 f"several models at a time."
             )
             others = [said for said in chosen.warnings if not any(name in said for name in left)]
-            chosen = replace(chosen, warnings=(many, *others))
+            chosen = replace(chosen, warnings=(many, *others), notes=())
     origin = Origin(f"upload:{first.name}", "upload", first.stem, traffic)
     return found, origin, chosen
 

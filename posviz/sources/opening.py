@@ -121,6 +121,7 @@ def open_files(files: FileSet, origin: Origin, weights: Weights | None = None) -
         read_beside=lambda name: _beside(files, weights, name),
         revision=origin.revision,
         traffic=origin.traffic,
+        notes=weights.notes,
     )
 
 

@@ -12,6 +12,8 @@ from posviz.sources.formats.tensors import brief
 from posviz.wording import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from posviz.sources.folders import Weights
 
 _NUMBERED = re.compile(r"(.*)-(\d{5})-of-(\d{5})(\.[\w.]+)")
@@ -41,6 +43,12 @@ def numbered(name: str) -> Numbered | None:
     return Numbered(found[1], found[4], int(found[2]), int(found[3])) if found else None
 
 
+def these(files: Sequence[str]) -> str:
+    """Some files in words, by the first of them."""
+    first = brief(posixpath.basename(files[0]))
+    return first if len(files) == 1 else f"{first} and {counted(len(files) - 1, 'other file')}"
+
+
 def elsewhere(weights: Weights) -> str | None:
     """The sentence for a table that lies in a missing file; None where none is known to."""
     for tensor, file in (weights.weight_map or {}).items():
@@ -58,9 +66,7 @@ def perhaps_elsewhere(weights: Weights) -> str | None:
     count = first.count if first else 0
     if weights.weight_map is not None or count <= len(weights.files):
         return None
-    there = brief(posixpath.basename(weights.files[0]))
-    if len(weights.files) > 1:
-        there = f"{there} and {counted(len(weights.files) - 1, 'other file')}"
+    there = these(weights.files)
     verb = "is" if len(weights.files) == 1 else "are"
     return (
         f"No position table was found: {there} {verb} {len(weights.files):,} of the {count:,} "

@@ -28,6 +28,7 @@ class Facts:
     scheme: str
     message: str | None
     warnings: tuple[str, ...]
+    notes: tuple[str, ...]
     size: int
     bytes_read: int
     requests: int
@@ -83,5 +84,6 @@ def facts(checkpoint: Checkpoint) -> Facts:
         size=checkpoint.size,
         bytes_read=checkpoint.bytes_read,
         requests=checkpoint.requests,
+        notes=checkpoint.notes,
         revision=checkpoint.revision,
     )

@@ -62,7 +62,7 @@ def said(facts: Facts, found: Opened) -> tuple[str, ...]:
     """
     if facts is not found.facts:
         refused = opened.refused()
-        message = facts.message or (refused.why if refused else "")
+        message = facts.message or _unnamed(refused.why if refused else "")
         others = f"The other pages still show {literal(found.ref)}."
         return f"{literal(PurePath(facts.ref).name)}.", literal(message), others
     open_one = found.table.provenance.parameter
@@ -78,6 +78,18 @@ def said(facts: Facts, found: Opened) -> tuple[str, ...]:
     if len(names) > 1:
         several = f" The first of {len(names)} opens." if at == 0 else f" Picked of {len(names)}."
     return f"{literal(chosen.parameter)}.", f"It holds {size}, {_KINDS[chosen.kind]}.{several}"
+
+
+def notes(facts: Facts) -> None:
+    """What is worth a word and no warning, such as which other weights lie there too."""
+    for note in facts.notes:
+        st.caption(literal(note))
+
+
+def _unnamed(sentence: str) -> str:
+    """A sentence that begins with the name of a table, to stand where that has been said."""
+    rest = sentence.partition(": ")[2] or sentence
+    return rest[:1].upper() + rest[1:]
 
 
 def tables(facts: Facts, found: Opened) -> None:

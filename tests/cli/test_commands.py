@@ -95,6 +95,19 @@ def test_inspect_says_which_tensor_is_the_table(run: Run, roberta: Path) -> None
     assert found["bytes_read"] > 0
 
 
+def test_inspect_notes_weights_that_lie_there_unread(
+    run: Run, roberta: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("inspect", str(roberta))["notes"] == []
+    (roberta / "model-q8_0.gguf").write_bytes(b"never read")
+    found = run("inspect", str(roberta))
+    (note,) = found["notes"]
+    assert note.startswith("model.safetensors is open; model-q8_0.gguf is there too, unread.")
+    assert found["warnings"] == []
+    main(["inspect", str(roberta)])
+    assert note in capsys.readouterr().out
+
+
 def test_inspect_answers_for_the_tensor_that_is_named(run: Run, roberta: Path) -> None:
     name = "roberta.embeddings.word_embeddings.weight"
     (table,) = run("inspect", str(roberta), "--parameter", name)["tables"]

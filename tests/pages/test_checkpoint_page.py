@@ -313,3 +313,18 @@ def test_memory_that_does_not_suffice_is_one_sentence(monkeypatch: pytest.Monkey
     app.run()
     assert not app.exception
     assert "random:9x9 does not fit into the memory" in app.error[0].value.replace("\\", "")
+def test_weights_that_lie_beside_the_open_ones_are_a_quiet_word(tmp_path: Path) -> None:
+    folder = tmp_path / "gpt"
+    folder.mkdir()
+    save_file({"wpe.weight": ROWS}, folder / "model.safetensors")
+    (folder / "pytorch_model.bin").write_bytes(b"never read")
+    app = run(table=str(folder))
+    note = "model.safetensors is open; pytorch_model.bin is there too, unread."
+    assert [note in str(caption.value).replace("\\", "") for caption in app.caption].count(
+        True
+    ) == 1
+    assert not app.warning
+    elsewhere = app.switch_page("pages/overview.py").run()
+    assert "pytorch_model" not in said(elsewhere)
+
+

@@ -46,8 +46,9 @@ def test_l22_index_wins_over_a_stray_file_that_is_mentioned(shards, rows):
     assert found.table().provenance.file == shard
     assert found.warnings == (
         "model.safetensors lies beside the files that model.safetensors.index.json names, unread. "
-        "Open one by its own path to see it.",
+        "A loader that does not ask for the index takes it: open it by its own path to see it.",
     )
+    assert found.notes == ()
 
 
 def test_missing_shards_are_counted_and_the_others_read(shards, rows):
@@ -212,6 +213,72 @@ def test_several_weight_files_are_named(tmp_path, write_safetensors, rows):
     assert sources.open(str(tmp_path / "two")).warnings == (
         "two holds several weight files; a.safetensors is open. The others: b.safetensors.",
     )
+
+
+def write_beside(root, *names):
+    for name in names:
+        (root / name).write_bytes(b"never read")
+
+
+def test_other_weights_beside_the_open_ones_are_noted_and_no_cause_for_warning(model_folder, rows):
+    root = model_folder({"wpe.weight": rows(16, 8)}, {"model_type": "gpt2"})
+    write_beside(root, "training_args.bin", "optimizer.pt", "notes.csv", "vocab.npy")
+    assert sources.open(str(root)).notes == ()
+    write_beside(root, "pytorch_model.bin")
+    said = "model.safetensors is open; {} there too, unread. Open one by its own path to see it."
+    assert sources.open(str(root)).notes == (said.format("pytorch_model.bin is"),)
+    write_beside(root, "q8_0.gguf", "consolidated.safetensors", "adapter_model.safetensors")
+    found = sources.open(str(root))
+    names = "adapter_model.safetensors, consolidated.safetensors, pytorch_model.bin, q8_0.gguf are"
+    assert (found.notes, found.warnings) == ((said.format(names),), ())
+    assert found.table().provenance.file == "model.safetensors"
+    assert sources.open(str(root / "model.safetensors")).notes == ()  # it was asked for by name
+
+
+def test_weights_that_an_index_does_not_name_are_noted(shards, rows):
+    one, two = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
+    named, files = (
+        {"a": one, "wpe.weight": two},
+        {one: {"a": rows(2, 2)}, two: {"wpe.weight": rows(16, 8)}},
+    )
+    root = shards(named, files)
+    write_beside(root, "consolidated.safetensors", "pytorch_model.bin")
+    found = sources.open(str(root))
+    assert found.warnings == ()
+    assert found.notes == (
+        f"{one} and 1 other file are open; consolidated.safetensors, pytorch_model.bin are there "
+        f"too, unread. Open one by its own path to see it.",
+    )
+
+
+def test_an_index_of_the_other_format_hides_no_weights(model_folder, rows):
+    """Left behind by a conversion, its own files deleted."""
+    root = model_folder({"wpe.weight": rows(16, 8)})
+    text = json.dumps({"weight_map": {"wpe.weight": "pytorch_model-00001-of-00002.bin"}})
+    (root / "pytorch_model.bin.index.json").write_text(text)
+    found = sources.open(str(root))
+    assert (found.table().provenance.file, found.warnings) == ("model.safetensors", ())
+
+
+def test_an_index_without_its_files_leaves_weights_of_another_format(tmp_path, shards, rows):
+    torch = pytest.importorskip("torch")
+    root = shards({"wpe.weight": "model-00001-of-00002.safetensors"}, {"x.safetensors": {}})
+    (root / "x.safetensors").unlink()
+    torch.save({"wpe.weight": torch.ones(16, 8)}, root / "pytorch_model.bin")
+    found = sources.open(str(root))
+    assert found.table().provenance.file == "pytorch_model.bin"
+    assert found.warnings[0].startswith("model.safetensors.index.json is stale: it names model-0")
+
+
+def test_of_two_sets_of_numbered_files_one_model_opens(shards, rows):
+    table = rows(16, 8)
+    one, two = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
+    files = {one: {"a": rows(2, 2)}, two: {"wpe.weight": table}}
+    half = {name.replace("model", "model.fp16"): {"wpe.weight": rows(16, 8)} for name in files}
+    found = sources.open(str(shards(None, {**files, **half})))
+    assert np.array_equal(found.table().weights, table)
+    assert found.warnings == ()
+    assert all(name in found.notes[0] for name in half)
 
 
 def test_of_numbered_files_the_last_opens(tmp_path, write_safetensors, rows):
