@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from posviz.errors import NoTableError
+from posviz.errors import NoTableError, TableError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,16 +54,19 @@ class Read:
 
 
 def read(checkpoint: Checkpoint, parameter: str | None) -> Read:
-    """Read one table of an open checkpoint; a checkpoint without one keeps its facts.
+    """Read one table of an open checkpoint.
+
+    A checkpoint without one, or with one whose numbers cannot be shown, keeps its facts: what else
+    is in it can be looked at, and opened by hand.
 
     Raises
     ------
     PosvizError
-        The named tensor is not there or cannot be a table, or its numbers are not finite.
+        The named tensor is not there or cannot be a table.
     """
     try:
         table, sentence = checkpoint.table(parameter), ""
-    except NoTableError as error:
+    except (NoTableError, TableError) as error:
         table, sentence = None, str(error)
     return Read(facts(checkpoint), table, sentence)
 
@@ -81,9 +84,9 @@ def facts(checkpoint: Checkpoint) -> Facts:
         scheme=checkpoint.scheme,
         message=checkpoint.message,
         warnings=checkpoint.warnings,
+        notes=checkpoint.notes,
         size=checkpoint.size,
         bytes_read=checkpoint.bytes_read,
         requests=checkpoint.requests,
-        notes=checkpoint.notes,
         revision=checkpoint.revision,
     )

@@ -73,12 +73,15 @@ class Refused:
     sentence : str
         Why not, and what is shown instead.
     facts : Facts or None
-        What is in the checkpoint, where it opened but holds no position table.
+        What is in the checkpoint, where it opened but holds no table that can be shown.
+    why : str
+        The sentence without what is shown instead.
     """
 
     asked: tuple[str, str | None]
     sentence: str
     facts: Facts | None = None
+    why: str = ""
 
 
 def current() -> Opened:
@@ -128,7 +131,7 @@ def choose(ref: str | None, parameter: str | None = None) -> Opened:
         assert demo.table is not None, "the shipped demo holds a table"
         session[_OPEN] = Opened(DEFAULT, demo)
     said = f"{_about(asked[0], sentence)} Still showing {current().ref}."
-    session[_REFUSED] = Refused(asked, said, facts)
+    session[_REFUSED] = Refused(asked, said, facts, sentence)
     return current()
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from posviz import sources
-from posviz.errors import PosvizError, SourceError
+from posviz.errors import NoTableError, PosvizError, SourceError, TableError
 from posviz.ui.facts import Facts, Read, facts
 
 if TYPE_CHECKING:
@@ -104,7 +104,8 @@ def opened(ref: str, parameter: str | None) -> Read:
             f"{ref}: uploads live in the visit that made them, and this visit has no such "
             f"upload. Upload the file again."
         )
-    if parameter is None and not upload.facts.tables:
+    first = upload.facts.tables[0].parameter if upload.facts.tables else None
+    if parameter in (None, first) and upload.sentence:
         return Read(upload.facts, None, upload.sentence)
     name = parameter or next(iter(upload.tables))
     if name not in upload.tables:
@@ -117,13 +118,15 @@ def opened(ref: str, parameter: str | None) -> Read:
 
 def _taken(checkpoint: Checkpoint) -> Upload:
     said = facts(checkpoint)
-    if said.tables:
-        first = said.tables[0].parameter
-        tables = {first: checkpoint.table(first)}
-        further = {table.parameter: table.shape for table in said.tables[1:]}
-    else:
-        tables = {}
-        further = {entry.name: entry.shape or () for entry in said.by_hand}
+    tables: dict[str, PositionTable] = {}
+    further = {table.parameter: table.shape for table in said.tables[1:]}
+    sentence = ""
+    try:
+        first = checkpoint.table()
+        tables[said.tables[0].parameter] = first
+    except (NoTableError, TableError) as error:  # what else is in it may be opened by hand
+        sentence = str(error)
+        further |= {entry.name: entry.shape or () for entry in said.by_hand}
     left = KEPT_BYTES
     for name, shape in further.items():
         left -= 4 * prod(shape)
@@ -131,5 +134,4 @@ def _taken(checkpoint: Checkpoint) -> Upload:
             break
         with suppress(PosvizError):  # a further tensor that is no table is not missed
             tables[name] = checkpoint.table(name)
-    sentence = "" if said.tables else checkpoint.without_table()
     return Upload(facts(checkpoint), tables, sentence)

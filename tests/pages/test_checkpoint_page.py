@@ -66,7 +66,8 @@ def test_a_refusal_names_the_file_once(tmp_path: Path) -> None:
     (tmp_path / "cut.safetensors").write_bytes(save({"wpe": ROWS})[:-8])
     save_file({"fc.weight": ROWS}, tmp_path / "none.safetensors")
     for name in ("nan.npy", "cut.safetensors"):
-        sentence = run(table=str(tmp_path / name)).error[0].value.replace("\\", "")
+        app = run(table=str(tmp_path / name)).switch_page("pages/overview.py").run()
+        sentence = app.error[0].value.replace("\\", "")
         assert sentence.count(name.partition(".")[0]) == 1, sentence
 
 
@@ -105,6 +106,37 @@ def test_the_answer_is_of_the_table_that_was_picked(tmp_path: Path) -> None:
     text = said(run(table=str(tmp_path / "two.safetensors"), parameter="decoder.wpe.weight"))
     assert "**decoder.wpe.weight.**" in text
     assert "Picked of 2." in text
+
+
+def with_a_hole() -> dict[str, np.ndarray]:
+    """A model whose first table has a NaN in row 3, and whose second is whole."""
+    broken = ROWS.copy()
+    broken[3, 4] = np.nan
+    return {"encoder.wpe.weight": broken, "decoder.wpe.weight": ROWS}
+
+
+def test_a_table_that_cannot_be_shown_hides_nothing_else_in_its_file(tmp_path: Path) -> None:
+    save_file(with_a_hole(), tmp_path / "hole.safetensors")
+    app = run(table=str(tmp_path / "hole.safetensors"))
+    assert not app.error
+    text = said(app)
+    for words in ("**hole.safetensors.** Every value", "row 3 of 64 holds NaN",
+                  "**encoder.wpe.weight**", "still show demo:gpt-mini"):  # fmt: skip
+        assert text.count(words) == 1, words
+    elsewhere = app.switch_page("pages/spectrum.py").run()
+    assert "row 3 of 64 holds NaN" in elsewhere.error[0].value
+    elsewhere.selectbox(key="by_hand").select("decoder.wpe.weight").run()
+    assert not elsewhere.error
+    assert "decoder.wpe" in said(elsewhere)
+
+
+def test_of_an_upload_whose_best_table_cannot_be_shown_the_others_are_kept() -> None:
+    app = upload(run(), ("hole.safetensors", save(with_a_hole())))
+    assert "row 3 of 64 holds NaN" in said(app)
+    app.selectbox(key="by_hand_here").select("decoder.wpe.weight").run()
+    assert not app.exception
+    assert "**decoder.wpe.weight.**" in said(app)
+    assert "larger than float32 holds" in said(upload(app, ("t.csv", b"1,2\n3,1e300\n")))
 
 
 def test_warnings_of_a_file_without_a_table_are_its_own(tmp_path: Path) -> None:
@@ -253,7 +285,6 @@ def test_two_models_at_once_say_which_is_open() -> None:
         ("model.pt", b"\x80\x04cos\nsystem\nX\x04\x00\x00\x00true\x85R.", "a bare Python pickle"),
         ("model.safetensors", b"version https://git-lfs.github.com/spec/v1\nsize 5\n", "Git LFS"),
         ("t.csv", b"1,2\n3,word\n", "line 2, column 2"),
-        ("t.csv", b"1,2\n3,1e300\n", "larger than float32 holds"),
     ],
 )
 def test_uploads_that_are_no_checkpoints_are_explained(
@@ -287,6 +318,21 @@ def test_paths_are_kept_to_the_folder_of_the_operator(
     assert "cannot be opened here" in run(table=str(tmp_path / "open" / "t.npy")).error[0].value
 
 
+def test_weights_that_lie_beside_the_open_ones_are_a_quiet_word(tmp_path: Path) -> None:
+    folder = tmp_path / "gpt"
+    folder.mkdir()
+    save_file({"wpe.weight": ROWS}, folder / "model.safetensors")
+    (folder / "pytorch_model.bin").write_bytes(b"never read")
+    app = run(table=str(folder))
+    note = "model.safetensors is open; pytorch_model.bin is there too, unread."
+    assert [note in str(caption.value).replace("\\", "") for caption in app.caption].count(
+        True
+    ) == 1
+    assert not app.warning
+    elsewhere = app.switch_page("pages/overview.py").run()
+    assert "pytorch_model" not in said(elsewhere)
+
+
 def test_a_file_that_changes_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the operator's folder too, whose paths do not start where the server was started."""
     monkeypatch.setenv("POSVIZ_LOCAL_PATHS", str(tmp_path))
@@ -313,18 +359,3 @@ def test_memory_that_does_not_suffice_is_one_sentence(monkeypatch: pytest.Monkey
     app.run()
     assert not app.exception
     assert "random:9x9 does not fit into the memory" in app.error[0].value.replace("\\", "")
-def test_weights_that_lie_beside_the_open_ones_are_a_quiet_word(tmp_path: Path) -> None:
-    folder = tmp_path / "gpt"
-    folder.mkdir()
-    save_file({"wpe.weight": ROWS}, folder / "model.safetensors")
-    (folder / "pytorch_model.bin").write_bytes(b"never read")
-    app = run(table=str(folder))
-    note = "model.safetensors is open; pytorch_model.bin is there too, unread."
-    assert [note in str(caption.value).replace("\\", "") for caption in app.caption].count(
-        True
-    ) == 1
-    assert not app.warning
-    elsewhere = app.switch_page("pages/overview.py").run()
-    assert "pytorch_model" not in said(elsewhere)
-
-
