@@ -101,6 +101,12 @@ def test_the_rules_for_rows_apart_have_the_limits_of_the_program() -> None:
     assert (special.PART, "under an eighth of that median" in rules) == (1 / 8, True)
 
 
+def test_the_number_of_downloads_at_a_time_is_that_of_the_program() -> None:
+    from posviz.export import fetching
+
+    assert f"| {fetching.MOST} models are being downloaded on this server |" in DOCS["errors.md"]
+
+
 @pytest.mark.parametrize("command", commands.COMMANDS)
 def test_every_command_and_option_is_explained(command: str) -> None:
     parser = argparse.ArgumentParser(add_help=False)

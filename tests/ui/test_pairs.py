@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +23,7 @@ def table_of(weights: np.ndarray) -> PositionTable:
     return PositionTable(weights, "made", Provenance("file", "made"))
 
 
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 LONG = table_of(random_normal(3000, 6))
 
 
@@ -97,3 +99,10 @@ def test_usual_rows_keep_the_ends_of_the_palette_at_their_extremes() -> None:
     picture = heatmap(pooled.values, limits=(0, pooled.high), diverging=False)
     assert picture.raster is not None
     assert picture.raster.clipped == (False, False)
+
+
+def test_the_rule_for_the_ends_of_the_palette_is_told_with_the_limits_of_the_program() -> None:
+    text = " ".join((DOCS / "methods.md").read_text(encoding="utf-8").split())
+    _, _, rule = text.partition("**Ends of the palette.**")
+    assert f"more than {pairs.STRETCHED:g} times what {pairs.NEARLY_ALL:g} % of the" in rule
+    assert f"beyond which {100 - pairs.NEARLY_ALL:g} % lie on each side" in rule
