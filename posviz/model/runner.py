@@ -262,11 +262,6 @@ def _lent(ref: str, model: Model, access: Access | None) -> Model:
     from posviz.sources import load
 
     rows = load(ref, access=access)
-    if rows.d_model != model.table.d_model:
-        raise ModelError(
-            f"{ref} trained the table of {model.name} when its rows had {rows.d_model} numbers; "
-            f"now they have {model.table.d_model}. Put the model back that was trained."
-        )
     table = in_the_layout_of(model.table, rows)
     model.put(nn.Parameter(torch.from_numpy(table.raw.copy()), requires_grad=False))
     return replace(model, ref=ref, name=rows.name, table=table, lent=rows)

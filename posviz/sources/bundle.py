@@ -73,11 +73,6 @@ class Bundle:
         first = self.checkpoint.tables[0].parameter if self.checkpoint.tables else None
         if self.tuned is None or parameter != first:
             return stored
-        if self.tuned.d_model != stored.d_model:
-            raise SourceError(
-                f"{self.tuned.name} has rows of {self.tuned.d_model} numbers, and the model that "
-                f"it was made for now has rows of {stored.d_model}. Put the right one back."
-            )
         return in_the_layout_of(stored, self.tuned)
 
     @property

@@ -99,7 +99,18 @@ def in_the_layout_of(before: PositionTable, rows: PositionTable) -> PositionTabl
         The model's own.
     rows : PositionTable
         Of a run that trained it.
+
+    Raises
+    ------
+    SourceError
+        The model has other rows by now.
     """
+    if rows.d_model != before.d_model:
+        run = rows.provenance.ref.partition("@")[0]
+        raise SourceError(
+            f"{run} trained rows of {rows.d_model:,} numbers, and the model that it was made for "
+            f"has rows of {before.d_model:,} by now. Put the model back that was trained."
+        )
     offset = before.raw[: before.row_offset]
     raw = np.concatenate([offset, rows.weights])
     run, step = rows.provenance.ref.partition("@")[0], rows.provenance.revision

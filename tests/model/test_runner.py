@@ -17,9 +17,11 @@ import torch
 from posviz.errors import ModelError, SourceError
 from posviz.interpolation import METHODS, extend
 from posviz.model.loss import loss_by_position
+from posviz.model.opening import open_weights
 from posviz.model.runner import Model, open_model, wall
 from posviz.model.texts import Sequences, sequences
 from posviz.sources import Access
+from posviz.sources.bundle import open_bundle
 from posviz.sources.demos import DEMOS
 from posviz.training.tasks import IGNORED
 
@@ -268,3 +270,27 @@ def test_a_folder_outside_what_may_be_opened_is_refused(tmp_path: Path) -> None:
         open_model(str(DEMOS / "gpt-mini"), access=Access(local_root=tmp_path))
     with pytest.raises(SourceError):
         open_model(str(DEMOS / "gpt-mini"), access=Access(local_paths=False))
+
+
+@pytest.mark.parametrize(
+    "open_it",
+    [open_model, open_weights, lambda ref: open_bundle(ref).table("transformer.wpe.weight")],
+    ids=["to run", "to look inside", "to take home"],
+)
+def test_a_run_whose_model_has_other_rows_by_now_is_refused(
+    open_it: Callable[[str], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from safetensors.numpy import save_file
+
+    monkeypatch.setenv("POSVIZ_RUNS", str(tmp_path))
+    (tmp_path / "mine").mkdir()
+    rows = np.random.default_rng(0).normal(size=(128, 8)).astype(np.float32)
+    save_file({"step-000010": rows}, tmp_path / "mine" / "snapshots.safetensors")
+    training = {"table": "learned", "lender": "demo:gpt-mini"}
+    (tmp_path / "mine" / "config.json").write_text(json.dumps({"posviz": {"training": training}}))
+    with pytest.raises(SourceError) as refused:
+        open_it("run:mine")
+    assert str(refused.value) == (
+        "run:mine trained rows of 8 numbers, and the model that it was made for has rows of 64 by "
+        "now. Put the model back that was trained."
+    )
