@@ -14,6 +14,7 @@ import torch
 
 from posviz.errors import ModelError
 from posviz.runfolder import runs_folder
+from posviz.training.pretrained import HIDDEN
 from posviz.training.tasks import IGNORED, TASKS
 from posviz.training.text import library_text
 from posviz.training.vocabulary import MASK, UNKNOWN
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from posviz.model.runner import Model, Objective
     from posviz.training.config import TrainConfig
 
-HIDDEN = 0.15  # share of the tokens that a masked model of somebody else's has to guess, as BERT's
 _FIRST_SEED = 2**31 - 1  # training draws its batches from small seeds; seed 0 is its held-out set
 _MOST_TEXT = 2_000_000  # characters that are tokenized; more says no more and takes long
 

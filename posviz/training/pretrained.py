@@ -12,7 +12,7 @@ from posviz.training.finetune import MOVING
 
 STEPS = 20  # a model of a hundred million weights takes seconds to minutes for each
 TOKENS = 4096  # that a step reads, where one sequence is not longer
-_HIDDEN = 0.15  # as BERT was trained
+HIDDEN = 0.15  # share of the tokens that a masked model has to guess, as BERT was trained
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,7 @@ class PretrainedConfig:
     learning_rate: float = 1e-3
     weight_decay: float = 0.0
     warm_up: int = 1
-    mask: float = _HIDDEN
+    mask: float = HIDDEN
     text: str | None = None
     method: str = "linear"
     grid: str = "align-corners"
