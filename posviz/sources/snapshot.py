@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,23 +16,72 @@ from posviz.sources.readers import Traffic
 from posviz.sources.repository import listing, locate, refused, unreachable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from posviz.sources.access import Access
     from posviz.sources.repository import Listed, Repository
 
 
-def download_size(ref: str, access: Access) -> tuple[str, int]:
-    """Id of a Hub model, and the bytes that :func:`download` would still have to fetch.
+@dataclass(frozen=True, eq=False)
+class Whole:
+    """The files of a Hub model that belong to the weights that posviz opens, listed once.
+
+    Not the same weights once more in another framework's format.
+
+    Parameters
+    ----------
+    repository : Repository
+    commit : str
+    sizes : mapping from name to bytes
+        Of the files, in the order in which they are fetched.
+    """
+
+    repository: Repository
+    commit: str
+    sizes: Mapping[str, int]
+
+    @property
+    def id(self) -> str:
+        """The model's owner and name."""
+        return self.repository.id
+
+    @property
+    def missing(self) -> int:
+        """Bytes of the files that are not in the Hub's cache on this machine."""
+        from huggingface_hub import try_to_load_from_cache
+
+        return sum(
+            size
+            for name, size in self.sizes.items()
+            if not isinstance(try_to_load_from_cache(self.id, name, revision=self.commit), str)
+        )
+
+    def fetch(self) -> Path:
+        """The model's folder on this machine, once all files are in it.
+
+        Raises
+        ------
+        SourceError
+            No rights, no network or no room.
+        """
+        return _fetched(self.repository, self.commit, list(self.sizes))
+
+
+def whole(ref: str, access: Access) -> Whole:
+    """What a whole Hub model is made of; nothing of its weights is fetched yet.
+
+    Parameters
+    ----------
+    ref : str
+        ``hub:OWNER/NAME``, with ``@REVISION`` if wanted, or a preset.
+    access : Access
 
     Raises
     ------
     SourceError
-        As :func:`download`.
+        No such model, no rights, no network, or a server that keeps no whole models.
     """
-    repository = _allowed(ref, access)
-    commit, files = _listed(repository)
-    return repository.id, sum(files[name].size for name in _missing(repository, commit, files))
+    return _whole(_allowed(ref, access))
 
 
 def download(
@@ -39,36 +89,30 @@ def download(
 ) -> tuple[Path, str]:
     """The folder of a Hub model on this machine, and the model's short name.
 
-    Only files that belong to the weights that posviz opens are fetched: not the same weights once
-    more in another framework's format.
-
     Parameters
     ----------
-    ref : str
-        ``hub:OWNER/NAME``, with ``@REVISION`` if wanted, or a preset.
-    access : Access
+    ref, access
+        As for :func:`whole`.
     told : function (sentence)
         Called before the download, with what and how much.
 
     Raises
     ------
     SourceError
-        No such model, no rights, no network, no room, or a server that keeps no whole models.
+        As :func:`whole` and :meth:`Whole.fetch`.
     """
     repository = _allowed(ref, access)
     local = on_this_machine(ref, access) if repository.is_offline else None
     if local is not None:
         return local, _short(repository)
-    commit, files = _listed(repository)
-    wanted = _wanted(repository, commit, files)
-    missing = _missing(repository, commit, files)
-    if missing and not repository.is_offline:
-        size = sum(files[name].size for name in missing)
+    model = _whole(repository)
+    size = 0 if repository.is_offline else model.missing
+    if size:
         told(
             f"{repository.id}: the whole model is downloaded into the Hub's cache on this machine, "
             f"{size / 1e6:,.1f} MB."
         )
-    return _fetched(repository, commit, wanted), _short(repository)
+    return model.fetch(), _short(repository)
 
 
 def _short(repository: Repository) -> str:
@@ -84,11 +128,12 @@ def _allowed(ref: str, access: Access) -> Repository:
     return repository_of(ref, access)
 
 
-def _listed(repository: Repository) -> tuple[str, dict[str, Listed]]:
+def _whole(repository: Repository) -> Whole:
     commit, files, warning = listing(repository, Traffic())
     if warning is not None:
         raise SourceError(warning)
-    return commit, files
+    wanted = _wanted(repository, commit, files)
+    return Whole(repository, commit, {name: files[name].size for name in wanted})
 
 
 def _wanted(repository: Repository, commit: str, files: dict[str, Listed]) -> list[str]:
@@ -107,17 +152,6 @@ def _wanted(repository: Repository, commit: str, files: dict[str, Listed]) -> li
     found = FileSet(tuple(files), reader, repository.id, lambda path: files[path].size, remote=True)
     weights = folders.choose(found)
     return [*weights.files, *beside(found.names, weights)]
-
-
-def _missing(repository: Repository, commit: str, files: dict[str, Listed]) -> list[str]:
-    """The wanted files that are not in the Hub's cache on this machine."""
-    from huggingface_hub import try_to_load_from_cache
-
-    return [
-        name
-        for name in _wanted(repository, commit, files)
-        if not isinstance(try_to_load_from_cache(repository.id, name, revision=commit), str)
-    ]
 
 
 def _fetched(repository: Repository, commit: str, wanted: list[str]) -> Path:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from posviz.sources.snapshot import download, download_size
+from posviz.sources.snapshot import whole
 
 if TYPE_CHECKING:
     from posviz.sources.access import Access
@@ -24,7 +24,7 @@ class Download:
     Parameters
     ----------
     ref : str
-        As for :func:`posviz.sources.snapshot.download`.
+        As for :func:`posviz.sources.snapshot.whole`.
     access : Access
     """
 
@@ -48,8 +48,9 @@ class Download:
         """
         from huggingface_hub import constants
 
-        name, size = download_size(self._ref, self._access)
-        folder = Path(constants.HF_HUB_CACHE) / f"models--{name.replace('/', '--')}"
+        model = whole(self._ref, self._access)
+        size = model.missing
+        folder = Path(constants.HF_HUB_CACHE) / f"models--{model.id.replace('/', '--')}"
         self._blobs = folder / "blobs"
         self._before = _sizes(self._blobs)
         ended = threading.Event()
@@ -66,7 +67,7 @@ class Download:
         looking = threading.Thread(target=look, daemon=True)
         looking.start()
         try:
-            return download(self._ref, self._access)[0]
+            return model.fetch()
         finally:
             ended.set()
             looking.join()

@@ -195,6 +195,7 @@ def _model(ref: str, fingerprint: str, _access: Access) -> Model:
 @st.cache_data(ttl=600, max_entries=64, show_spinner="Asking the Hub how large the model is …")
 def download_size(ref: str, token: str | bool, _access: Access) -> tuple[str, int]:
     """The name of a Hub model, and the bytes of it that are not on this machine."""
-    from posviz.sources import snapshot
+    from posviz.sources.snapshot import whole
 
-    return snapshot.download_size(ref, _access)
+    model = whole(ref, _access)
+    return model.id, model.missing

@@ -14,7 +14,8 @@ from posviz.errors import SourceError
 from posviz.export.checkpoint import extend_checkpoint
 from posviz.sources import Access
 from posviz.sources.bundle import open_bundle
-from posviz.sources.snapshot import download_size
+from posviz.sources.snapshot import whole
+from posviz.sources.watched import Download
 
 NAME = "someone/tiny"
 
@@ -58,12 +59,24 @@ def test_a_hub_model_comes_whole_and_only_once(hub, tmp_path: Path) -> None:
 
 
 def test_its_size_is_known_before(hub, tmp_path: Path) -> None:
-    found = download_size(f"hub:{NAME}", hub.access(tmp_path / "cache"))
+    found = whole(f"hub:{NAME}", hub.access(tmp_path / "cache"))
     kept = ("model.safetensors", "config.json", "tokenizer_config.json")
-    assert found == (NAME, sum((hub.repos[NAME] / name).stat().st_size for name in kept))
+    sizes = {name: (hub.repos[NAME] / name).stat().st_size for name in kept}
+    assert (found.id, found.sizes, found.missing) == (NAME, sizes, sum(sizes.values()))
     assert not [r for r in hub.log if r.sent > 10_000]
     open_bundle(f"hub:{NAME}", access=hub.access(tmp_path / "cache"))
-    assert download_size(f"hub:{NAME}", hub.access(tmp_path / "cache")) == (NAME, 0)
+    assert found.missing == 0
+
+
+def test_its_files_are_listed_once_a_download(hub, tmp_path: Path) -> None:
+    access = hub.access(tmp_path / "cache")
+    for fetch in (
+        lambda: open_bundle(f"hub:{NAME}", access=access),
+        lambda: Download(f"hub:{NAME}", access).run(lambda have, size: None),
+    ):
+        hub.log.clear()
+        fetch()
+        assert sum("/api/models/" in r.path for r in hub.log) == 1
 
 
 @pytest.mark.parametrize("rights", [{"local_paths": False}, {"local_root": Path("/srv")}])
