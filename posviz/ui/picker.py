@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
 from posviz.sources import FORMATS, PRESETS
 from posviz.ui import address, hub, opened, results, uploads
@@ -38,8 +40,9 @@ def sidebar() -> Opened:
         chosen = _table_picker()
         hub.find(_take)
         _open_another()
-        found = opened.choose(chosen, _parameter_asked(chosen))
-        _tables_of(found)
+        parameter = _parameter_asked(chosen)
+        found = opened.choose(chosen, parameter)
+        _tables_of(found, parameter)
         with card:
             st.markdown(f"**{literal(found.table.name)}**")
             st.caption(describe(found))
@@ -143,6 +146,9 @@ def open_by_hand(key: str = "by_hand") -> None:
     session = st.session_state
     session[PARAMETER] = session[key]
     session[_PARAMETER_OF] = session.get(TABLE)
+    with suppress(StreamlitAPIException):  # a menu that stands already writes the address itself
+        if session[key]:
+            st.query_params[PARAMETER] = session[key]
 
 
 def _parameter_asked(ref: str | None) -> str | None:
@@ -151,25 +157,28 @@ def _parameter_asked(ref: str | None) -> str | None:
     if session.get(_PARAMETER_OF, ref) != ref:  # picked in another file
         session.pop(PARAMETER, None)
         return None
-    return session.get(PARAMETER) or st.query_params.get(PARAMETER)
+    return session[PARAMETER] if PARAMETER in session else st.query_params.get(PARAMETER)
 
 
-def _tables_of(found: Opened) -> None:
-    """One click takes another table of the file; a tensor opened by hand stands first."""
+def _tables_of(found: Opened, parameter: str | None) -> None:
+    """One click takes another table of the file; a tensor opened by hand stands last.
+
+    What a menu holds at first is left out of the address, so that must not be the tensor.
+    """
     session = st.session_state
     session[_PARAMETER_OF] = session.get(TABLE)
     tables = found.facts.tables
     names = [table.parameter for table in tables]
-    parameter = session.get(PARAMETER)
     if parameter and parameter not in names:
         if opened.refused() is not None:
             return
-        names.insert(0, parameter)
+        names.append(parameter)
     if len(names) < 2 and not parameter:
         return
     reasons = "\n\n".join(f"`{table.parameter}`: {table.reason}" for table in tables)
     label = "Table of this file" if len(names) == 1 else f"One of {len(names)} tables of this file"
-    address.looked_up(label, names, key=PARAMETER, help=reasons or None)
+    first = 0 if tables else None
+    address.looked_up(label, names, key=PARAMETER, index=first, help=reasons or None)
 
 
 def _without_special_rows(found: Opened, told: DeltaGenerator) -> None:
