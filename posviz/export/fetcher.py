@@ -1,10 +1,12 @@
 """A whole model's download in a process of its own: ``python -m posviz.export.fetcher``.
 
-The order is ``{"ref": …, "access": …}``; events are ``fetching`` with ``bytes`` and ``of``, then
-``done``, or ``failed`` with a ``message``.
+The order is ``{"ref": …, "access": …}``; events are ``fetching`` with what
+:meth:`posviz.sources.watched.Download.run` tells, then ``done``, or ``failed`` with a ``message``.
 """
 
 from __future__ import annotations
+
+from functools import partial
 
 from posviz.errors import PosvizError
 from posviz.processes import leave, say, take_order
@@ -24,7 +26,7 @@ def main() -> None:
     order = take_order(stop)
     begun.append(Download(order["ref"], access_of(order["access"])))
     try:
-        begun[0].run(lambda have, size: say("fetching", bytes=have, of=size))
+        begun[0].run(partial(say, "fetching"))
         say("done")
     except PosvizError as err:
         say("failed", message=str(err))

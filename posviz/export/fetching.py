@@ -6,12 +6,13 @@ import atexit
 import subprocess
 import sys
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from posviz import processes
 from posviz.errors import SourceError
 from posviz.sources.access import packed_access
+from posviz.sources.watched import clear
 
 if TYPE_CHECKING:
     from posviz.sources import Access
@@ -35,6 +36,8 @@ class Fetch:
         Bytes that have come, and that were missing.
     message : str or None
         Why it failed.
+    halves : list of str
+        Paths of the files that were only half there when the worker last told.
     """
 
     ref: str
@@ -43,6 +46,7 @@ class Fetch:
     have: int = 0
     size: int = 0
     message: str | None = None
+    halves: list[str] = field(default_factory=list)
 
     @property
     def alive(self) -> bool:
@@ -92,12 +96,14 @@ class Fetches:
         return fetch
 
     def cancel(self, fetch: Fetch) -> None:
-        """End a download; unless it had to be killed, nothing half of it is left then."""
+        """End a download; nothing half of it is left then."""
         with self._lock:
             if not fetch.alive:
                 return
             fetch.state = "stopped"
         processes.end(fetch.process, _PATIENCE)
+        fetch.process.wait()
+        clear(fetch.halves)
 
     def close(self) -> None:
         """Cancel all: the server is going down."""
@@ -110,10 +116,12 @@ class Fetches:
         def hear(event: dict[str, Any]) -> None:
             if event["event"] == "fetching":
                 fetch.have, fetch.size = event["bytes"], event["of"]
+                fetch.halves = event["halves"]
             else:
                 ending.update(event)
 
         _, cause = processes.follow(fetch.process, hear)
+        clear(fetch.halves)
         with self._lock:
             if not fetch.alive:
                 return

@@ -15,6 +15,7 @@ from posviz import processes
 from posviz.errors import ModelError
 from posviz.model.transport import unpacked
 from posviz.sources.access import packed_access
+from posviz.sources.watched import clear
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -154,6 +155,7 @@ class Jobs:
                 ending.update(event)
 
         code, cause = processes.follow(process, hear)
+        clear(job.now.get("halves", ()))
         with self._lock:
             if job.alive:
                 job.message = ending.get("message") or _message(ending, code, cause)

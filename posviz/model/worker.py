@@ -2,12 +2,13 @@
 
 The parent writes one line of JSON to standard input, ``{"order": …, "access": …, "fetch": …}``,
 and keeps it open; when it closes, the process ends. Each line of JSON on standard output has an
-``event``: ``fetching`` with ``bytes`` and ``of``, ``opening``, those of
-:mod:`posviz.model.transport`, then ``done`` or ``failed`` with a ``message``.
+``event``: ``fetching`` with what :meth:`posviz.sources.watched.Download.run` tells, ``opening``,
+those of :mod:`posviz.model.transport`, then ``done`` or ``failed`` with a ``message``.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from posviz.errors import PosvizError
@@ -42,7 +43,7 @@ def _measure(asked: dict[str, Any], fetching: list[Download]) -> None:
     access, folder = access_of(asked["access"]), None
     if asked["fetch"]:
         fetching.append(Download(asked["order"]["ref"], access))
-        folder = fetching[0].run(lambda have, size: say("fetching", bytes=have, of=size))
+        folder = fetching[0].run(partial(say, "fetching"))
     say("opening")
     from posviz.model.measuring import Order, measure
     from posviz.model.runner import open_model

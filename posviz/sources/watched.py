@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Callable
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,10 +12,15 @@ from typing import TYPE_CHECKING
 from posviz.sources.snapshot import whole
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from posviz.sources.access import Access
 
 _EVERY = 0.25  # seconds between two looks
 _HALF = ".incomplete"  # how the Hub's library ends the name of a file that is still coming
+# One that no other download goes on with: the library gives each its own. Older ones shared a name.
+_LEFT = re.compile(r"[0-9a-f]+\.[0-9a-f]{8}\.incomplete")
+_DEAD = 86_400.0  # seconds in which a download that lives has written something
 _OPEN_FILES = Path("/proc/self/fd")
 
 
@@ -33,13 +39,17 @@ class Download:
         self._blobs: Path | None = None
         self._before: dict[Path, int] = {}
 
-    def run(self, told: Callable[[int, int], None]) -> Path:
+    def run(self, told: Callable[..., None]) -> Path:
         """The model's folder, once all of it is there.
+
+        What downloads of this model left by halves that were killed long ago is removed first.
 
         Parameters
         ----------
-        told : function (bytes that have come, bytes of all that was missing)
-            Called a few times a second, from a thread of its own.
+        told : function (bytes, of, halves)
+            Called by these names a few times a second, from a thread of its own: the bytes that
+            have come and those of all that was missing, and the paths of the files that are only
+            half there, which another process has to :func:`clear` should this one be killed.
 
         Raises
         ------
@@ -52,6 +62,7 @@ class Download:
         size = model.missing
         folder = Path(constants.HF_HUB_CACHE) / f"models--{model.id.replace('/', '--')}"
         self._blobs = folder / "blobs"
+        _sweep(self._blobs)
         self._before = _sizes(self._blobs)
         ended = threading.Event()
 
@@ -60,7 +71,7 @@ class Download:
                 now = _sizes(self._blobs)
                 have = sum(now.values()) - sum(self._before.values())
                 with suppress(BrokenPipeError):  # nobody listens any more
-                    told(min(max(have, 0), size), size)
+                    told(bytes=min(max(have, 0), size), of=size, halves=self._halves())
                 if ended.wait(_EVERY):
                     return
 
@@ -74,9 +85,25 @@ class Download:
 
     def abandon(self) -> None:
         """Remove what has come by halves; the process must end right after."""
-        for path in _sizes(self._blobs).keys() - self._before.keys():
-            if path.name.endswith(_HALF) and _is_ours(path):
-                path.unlink(missing_ok=True)
+        clear(self._halves())
+
+    def _halves(self) -> list[str]:
+        new = _sizes(self._blobs).keys() - self._before.keys()
+        return [str(path) for path in new if path.name.endswith(_HALF) and _is_ours(path)]
+
+
+def clear(halves: Iterable[str]) -> None:
+    """Remove files that a download left half there; its process has ended, or is about to."""
+    for name in halves:
+        with suppress(OSError):
+            Path(name).unlink(missing_ok=True)
+
+
+def _sweep(blobs: Path) -> None:
+    for path in _sizes(blobs):
+        with suppress(OSError):
+            if _LEFT.fullmatch(path.name) and time.time() - path.stat().st_mtime > _DEAD:
+                path.unlink()
 
 
 def _sizes(blobs: Path | None) -> dict[Path, int]:

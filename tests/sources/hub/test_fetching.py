@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -94,6 +96,45 @@ def test_a_cancelled_download_leaves_nothing_half(
     hub.go.set()
     until(lambda: not again.alive)
     assert again.state == "done"
+
+
+def test_a_download_that_does_not_leave_is_killed_and_leaves_nothing_half(
+    hub, fetches: Fetches, cache: Path, tmp_path: Path
+) -> None:
+    fetch = fetches.start("me", f"hub:{NAME}", hub.access(tmp_path / "ranges"))
+    until(lambda: bool(fetch.halves))
+    os.kill(fetch.process.pid, signal.SIGSTOP)  # deaf to the end of its standard input
+    fetches.cancel(fetch)
+    assert fetch.process.returncode == -signal.SIGKILL
+    assert halves(cache) == []
+
+
+def test_a_download_that_somebody_kills_leaves_nothing_half(
+    hub, fetches: Fetches, cache: Path, tmp_path: Path
+) -> None:
+    fetch = fetches.start("me", f"hub:{NAME}", hub.access(tmp_path / "ranges"))
+    until(lambda: bool(fetch.halves))
+    fetch.process.kill()
+    until(lambda: not fetch.alive)
+    assert fetch.state == "failed"
+    assert halves(cache) == []
+
+
+def test_what_was_left_long_ago_is_removed_by_the_next_download(
+    hub, fetches: Fetches, cache: Path, tmp_path: Path
+) -> None:
+    """Its server was killed as well. What may still come, or may be gone on with, stays."""
+    blobs = cache / "models--someone--large" / "blobs"
+    blobs.mkdir(parents=True)
+    names = ("0af1.0123abcd.incomplete", "0af1.0123abce.incomplete", "0af1.incomplete", "0af2")
+    old, new, shared, whole = (blobs / name for name in names)
+    for path in (old, new, shared, whole):
+        path.write_bytes(b"half")
+    for path in (old, shared, whole):
+        os.utime(path, (time.time() - 2 * 86_400,) * 2)
+    fetches.start("me", f"hub:{NAME}", hub.access(tmp_path / "ranges"))
+    until(lambda: not old.exists())
+    assert all(path.exists() for path in (new, shared, whole))
 
 
 def test_another_visitor_cannot_see_it_and_there_is_room_for_two(

@@ -72,7 +72,7 @@ def test_its_files_are_listed_once_a_download(hub, tmp_path: Path) -> None:
     access = hub.access(tmp_path / "cache")
     for fetch in (
         lambda: open_bundle(f"hub:{NAME}", access=access),
-        lambda: Download(f"hub:{NAME}", access).run(lambda have, size: None),
+        lambda: Download(f"hub:{NAME}", access).run(lambda **told: None),
     ):
         hub.log.clear()
         fetch()
