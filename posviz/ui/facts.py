@@ -46,11 +46,15 @@ class Facts:
 
 @dataclass(frozen=True)
 class Read:
-    """A checkpoint's facts with its table, or with the sentence that says why there is none."""
+    """A checkpoint's facts with its table, or with the sentence that says why there is none.
+
+    What it is a part of, such as an upload with further tables, stays in memory as long as it.
+    """
 
     facts: Facts
     table: PositionTable | None
     sentence: str = ""
+    part_of: object = field(default=None, repr=False)
 
 
 def read(checkpoint: Checkpoint, parameter: str | None) -> Read:

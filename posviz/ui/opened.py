@@ -76,12 +76,15 @@ class Refused:
         What is in the checkpoint, where it opened but holds no table that can be shown.
     why : str
         The sentence without what is shown instead.
+    read : Read or None
+        Whose facts these are; held, so that a tensor of it can still be opened by hand.
     """
 
     asked: tuple[str, str | None]
     sentence: str
     facts: Facts | None = None
     why: str = ""
+    read: Read | None = None
 
 
 def current() -> Opened:
@@ -117,7 +120,7 @@ def choose(ref: str | None, parameter: str | None = None) -> Opened:
     if before and before.asked == asked:
         return current()
     session.pop(_REFUSED, None)
-    facts = None
+    facts = found = None
     try:
         found = _read(*asked)
         if found.table is not None:
@@ -131,7 +134,7 @@ def choose(ref: str | None, parameter: str | None = None) -> Opened:
         assert demo.table is not None, "the shipped demo holds a table"
         session[_OPEN] = Opened(DEFAULT, demo)
     said = f"{_about(asked[0], sentence)} Still showing {current().ref}."
-    session[_REFUSED] = Refused(asked, said, facts, sentence)
+    session[_REFUSED] = Refused(asked, said, facts, sentence, found)
     return current()
 
 
@@ -162,7 +165,9 @@ def beside(ref: str, parameter: str | None = None, *, instead: str) -> tuple[Ope
 def take_upload(files: Mapping[str, IO[bytes]]) -> str | None:
     """Keep what is of use of uploaded files and return its reference; None, and why, if nothing."""
     try:
-        return uploads.take(files)
+        ref = uploads.take(files)
+        try_again()  # the same reference may have been refused for want of this upload
+        return ref
     except (PosvizError, MemoryError) as error:
         said = str(error) or "The upload does not fit into the memory of this server."
         sentence = f"{said} Still showing {current().ref}."

@@ -1,7 +1,8 @@
 """Uploaded checkpoints: what is of use is read at once, and the files are let go.
 
 Kept are the position tables, or, where there is none, the tensors that a person may want to
-open by hand, as far as KEPT_BYTES go. Uploads belong to one visit and end with it.
+open by hand, as far as KEPT_BYTES go. Uploads belong to one visit and end with it; while it lasts
+they count among the tables that the server keeps in memory, and may have to be let go.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import streamlit as st
 
 from posviz import sources
 from posviz.errors import NoTableError, PosvizError, SourceError, TableError
+from posviz.ui import kept
 from posviz.ui.facts import Facts, Read, facts
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ KEPT = 8  # uploads of one visit
 KEPT_BYTES = 64 << 20  # of each, beside its first table
 
 _KEY = "_uploads"
+_ARRIVED = "_arrived"  # the last upload, until it has been opened
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,20 @@ class Upload:
         prints = (f"{name} {table.fingerprint}" for name, table in self.tables.items())
         return (*prints, self.sentence)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes that keeping this takes."""
+        tables = sum(table.raw.nbytes for table in self.tables.values())
+        return tables + kept.cost_of_facts(self.facts)
+
+
+@dataclass(frozen=True, eq=False)
+class _Shelved:
+    """An upload of this visit, in memory or let go, and what tells it from others."""
+
+    lent: kept.Lent[Upload]
+    mark: tuple[str, ...]
+
 
 def take(files: Mapping[str, IO[bytes]]) -> str:
     """Keep an upload and return its reference; the same name with other content is another one.
@@ -58,16 +75,18 @@ def take(files: Mapping[str, IO[bytes]]) -> str:
     """
     with sources.open_upload(dict(files)) as checkpoint:
         upload = _taken(checkpoint)
-    kept: dict[str, Upload] = st.session_state.setdefault(_KEY, {})
+    shelf: dict[str, _Shelved] = st.session_state.setdefault(_KEY, {})
     ref = name = upload.facts.ref
     number = 1
-    while ref in kept and kept[ref].mark != upload.mark:
+    while ref in shelf and shelf[ref].mark != upload.mark:
         number += 1
         ref = f"{name} ({number})"
-    kept.pop(ref, None)
-    kept[ref] = replace(upload, facts=replace(upload.facts, ref=ref))
-    for oldest in list(kept)[:-KEPT]:
-        del kept[oldest]
+    shelf.pop(ref, None)
+    upload = replace(upload, facts=replace(upload.facts, ref=ref))
+    shelf[ref] = _Shelved(kept.TABLES.lend(upload, upload.nbytes), upload.mark)
+    st.session_state[_ARRIVED] = upload
+    for oldest in list(shelf)[:-KEPT]:
+        del shelf[oldest]
     return ref
 
 
@@ -96,24 +115,31 @@ def opened(ref: str, parameter: str | None) -> Read:
     Raises
     ------
     SourceError
-        No such upload in this visit, or no such table kept of it.
+        No such upload in this visit, none that is still in memory, or no such table kept of it.
     """
-    upload: Upload | None = st.session_state.get(_KEY, {}).get(ref)
-    if upload is None:
+    shelved: _Shelved | None = st.session_state.get(_KEY, {}).get(ref)
+    if shelved is None:
         raise SourceError(
             f"{ref}: uploads live in the visit that made them, and this visit has no such "
             f"upload. Upload the file again."
         )
+    upload = kept.TABLES.use(shelved.lent)
+    if upload is None:
+        raise SourceError(
+            f"{ref} had to be let go: this server keeps {kept.limit() >> 20:,} MB of tables for "
+            f"all its visitors, and others were opened since. Upload the file again."
+        )
+    st.session_state.pop(_ARRIVED, None)
     first = upload.facts.tables[0].parameter if upload.facts.tables else None
     if parameter in (None, first) and upload.sentence:
-        return Read(upload.facts, None, upload.sentence)
+        return Read(upload.facts, None, upload.sentence, part_of=upload)
     name = parameter or next(iter(upload.tables))
     if name not in upload.tables:
         raise SourceError(
             f"{ref}: {name} is not among what was kept of this upload "
             f"({', '.join(upload.tables) or 'nothing'}). Open the file by its path for any tensor."
         )
-    return Read(upload.facts, upload.tables[name])
+    return Read(upload.facts, upload.tables[name], part_of=upload)
 
 
 def _taken(checkpoint: Checkpoint) -> Upload:

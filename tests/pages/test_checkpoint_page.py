@@ -271,6 +271,39 @@ def test_the_server_lets_go_of_uploaded_files(monkeypatch: pytest.MonkeyPatch) -
     assert len(set(gone)) == 2
 
 
+def test_an_upload_that_memory_has_no_room_for_stays_while_it_is_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("POSVIZ_TABLE_MEMORY", "0")
+    app = upload(run(), ("two.safetensors", save({"a.wpe": ROWS, "b.wpe": ROWS[:9]})))
+    for page in ("overview", "checkpoint"):
+        app.switch_page(f"pages/{page}.py").run()
+        assert "64 positions × 8" in said(app)
+        assert not app.error
+    app.selectbox(key="parameter").select("b.wpe").run()  # the other table of the open file
+    assert "9 positions × 8" in said(app)
+    app.selectbox(key="table").select("demo:bert-mini").run()
+    app.selectbox(key="table").select("upload:two.safetensors").run()
+    assert app.error[0].value.replace("\\", "") == (
+        "upload:two.safetensors had to be let go: this server keeps 0 MB of tables for all its "
+        "visitors, and others were opened since. Upload the file again. Still showing "
+        "demo:bert-mini."
+    )
+    upload(app, ("two.safetensors", save({"a.wpe": ROWS, "b.wpe": ROWS[:9]})))
+    assert not app.error
+    assert "64 positions × 8" in said(app)
+
+
+def test_tensors_of_an_upload_without_a_table_stay_while_they_are_offered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("POSVIZ_TABLE_MEMORY", "0")
+    app = upload(run(), ("none.safetensors", save({"fc.weight": ROWS})))
+    app.selectbox(key="by_hand_here").select("fc.weight").run()
+    assert not app.exception
+    assert "**fc.weight.**" in said(app)
+
+
 def test_two_models_at_once_say_which_is_open() -> None:
     app = upload(run(), ("a.safetensors", save({"wpe.weight": ROWS})), ("b.npy", npy(ROWS[:9])))
     assert "a.safetensors is open. Uploaded with it and not open: b.npy." in said(app)

@@ -123,6 +123,39 @@ def test_many_visitors_at_once_read_a_table_once() -> None:
     assert len({id(found) for found in got}) == 1
 
 
+class Brought:
+    """What a visitor brought."""
+
+
+def test_what_is_lent_counts_within_the_limit_and_the_oldest_goes_first() -> None:
+    reads, tables = Counted(), Tables(kilobytes(350))
+    first, second = (tables.lend(Brought(), 100 << 10) for _ in range(2))
+    tables.get(100, reads(100))
+    assert tables.nbytes == (200 << 10) + cost(table(100))
+    assert tables.use(first) is not None  # now the newest
+    tables.get(101, reads(101))
+    assert tables.nbytes <= 350 << 10
+    assert tables.use(second) is None
+    assert tables.use(first) is not None
+    gc.collect()
+    tables.get(100, reads(100))
+    assert reads.asked == [100, 101]
+
+
+def test_what_is_lent_stays_with_who_uses_it_and_ends_with_the_visit() -> None:
+    tables = Tables(kilobytes(50))
+    shown = Brought()
+    too_large = tables.lend(shown, 60 << 10)
+    assert tables.nbytes == 0
+    assert tables.use(too_large) is shown
+    del shown
+    assert tables.use(too_large) is None
+    small = tables.lend(Brought(), 40 << 10)
+    assert tables.nbytes == 40 << 10
+    del small
+    assert tables.nbytes == 0
+
+
 @pytest.mark.parametrize(
     ("said", "megabytes"),
     [
