@@ -87,7 +87,7 @@ class Tuner(TableTrainer):
         """As :meth:`Trainer.backward`, few sequences at a time where a model's output is large."""
         total = (batch.targets != IGNORED).sum().item()
         value = 0.0
-        for part, scored in self._parts(batch):
+        for part, scored in self._parts(batch, measures=False):
             loss = batch_loss(self.model, part) * (scored / total)
             value += loss.item()
             if not math.isfinite(value):
@@ -100,15 +100,19 @@ class Tuner(TableTrainer):
         with torch.no_grad():
             found = [
                 (batch_loss(self.model, part).item(), scored)
-                for part, scored in self._parts(_batch(self._held_out))
+                for part, scored in self._parts(_batch(self._held_out), measures=True)
             ]
         losses, scored = zip(*found, strict=True)
         return float(np.average(losses, weights=scored))
 
-    def _parts(self, batch: Batch) -> Iterator[tuple[Batch, int]]:
+    def _parts(self, batch: Batch, *, measures: bool) -> Iterator[tuple[Batch, int]]:
         """A batch cut so that memory holds it, and how many symbols each part asks for."""
-        for at in range(0, len(batch.targets), self._at_once):
+        of = len(batch.targets)
+        step = self.step if measures else self.step + 1
+        for at in range(0, of, self._at_once):
             some = slice(at, at + self._at_once)
+            last = min(at + self._at_once, of)
+            self.reading(step=step, measures=measures, first=at + 1, last=last, of=of)
             part = Batch(tuple(one[some] for one in batch.inputs), batch.targets[some])
             yield part, int((part.targets != IGNORED).sum())
 

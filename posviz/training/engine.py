@@ -115,6 +115,7 @@ def train(
     resume: bool = False,
     stop: Callable[[], bool] = lambda: False,
     make: Callable[[Any], Trainer] = trainer_of,
+    reading: Callable[..., None] | None = None,
 ) -> Iterator[Progress]:
     """Train, writing the run folder step by step; to break off is to stop asking for more.
 
@@ -133,6 +134,8 @@ def train(
         Asked after each step; a yes keeps a snapshot of that very step and ends the run there.
     make : function (configuration) -> Trainer
         :func:`posviz.model.tuner.trainer_of` knows models of others too.
+    reading : function, optional
+        Hears how far a step is: see :class:`posviz.training.loop.Trainer`.
 
     Raises
     ------
@@ -156,6 +159,8 @@ def train(
     else:
         _check_free(folder)
     trainer = make(config)
+    if reading is not None:
+        trainer.reading = reading
     _make(folder)
     digest = trainer.data.text_sha256
     recording = Recording(folder, header={"format": "pt"})

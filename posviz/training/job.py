@@ -36,6 +36,8 @@ class Job:
         Why it failed, or why it was stopped by none of its visitors, in a sentence.
     progress : mapping
         The worker's last ``progress`` line; empty before the first.
+    reading : mapping
+        Its last ``reading`` line since then; empty without one.
     history : deque of (step, batch loss in nats)
     ending : mapping
         The worker's last word; empty while it has none.
@@ -53,6 +55,7 @@ class Job:
     state: State = "queued"
     message: str | None = None
     progress: dict[str, Any] = field(default_factory=dict)
+    reading: dict[str, Any] = field(default_factory=dict)
     history: deque[tuple[int, float]] = field(default_factory=lambda: deque(maxlen=_HISTORY))
     last_seen: float = field(default_factory=time.monotonic)
     process: subprocess.Popen[str] | None = None
@@ -71,12 +74,15 @@ class Job:
 
     def hear(self, event: dict[str, Any]) -> None:
         """Take up what the worker says."""
+        if event["event"] == "reading":
+            self.reading = event
+            return
         if event["event"] != "progress":
             self.ending = event
             return
         if event["batch_loss"] is not None:
             self.history.append((event["step"], event["batch_loss"]))
-        self.progress = event
+        self.progress, self.reading = event, {}
 
     def end(self, code: int, cause: str) -> None:
         """Settle what became of the run, now that its worker has ended: see ``follow``."""

@@ -9,7 +9,7 @@ off and taken up again gives the same bits as one that was not.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
@@ -134,6 +134,10 @@ class Trainer:
         Whether the run folder holds the whole model, or its table alone.
     rows : slice
         The rows of the stored table that are positions.
+    reading : function (step, measures, first, last, of)
+        Called by these names before each part of a batch, by a trainer that reads batches in
+        parts: for which step, whether to measure the loss or to learn, and which of the
+        sequences, counted from 1. It does nothing until somebody puts another in its place.
 
     Raises
     ------
@@ -160,6 +164,7 @@ class Trainer:
         self.model.to(self.device)
         self.generator = torch.Generator().manual_seed(config.seed)
         self.step = 0
+        self.reading: Callable[..., None] = _unheard
         self.seen = torch.zeros(config.n_positions, dtype=torch.bool, device=self.device)
         weights = [p for p in self.model.parameters() if p.requires_grad]
         self.optimizer = torch.optim.AdamW(
@@ -260,6 +265,10 @@ class Trainer:
             yield Progress(self.step, loss, self.snapshot())
             if self.step >= last:
                 return
+
+
+def _unheard(**told: object) -> None:
+    """Nobody asks how far a step is."""
 
 
 def snapshots(config: TrainConfig) -> Iterator[Snapshot]:

@@ -3,14 +3,16 @@
 The parent writes one line of JSON to standard input, ``{"config": …, "out": …, "resume": …}``,
 and keeps it open; when it closes, by a stop or because the parent is gone, the run keeps a last
 snapshot and ends. Each line of JSON on standard output has an ``event``: ``progress`` with the
-numbers of :class:`posviz.training.engine.Progress` (``metrics`` when a snapshot was written),
-then ``done``, ``stopped`` or ``failed`` with a ``message``.
+numbers of :class:`posviz.training.engine.Progress` (``metrics`` when a snapshot was written), and
+within a step that reads its sequences in parts ``reading`` with which of them come next; then
+``done``, ``stopped`` or ``failed`` with a ``message``.
 """
 
 from __future__ import annotations
 
 import threading
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from posviz.errors import PosvizError
@@ -62,7 +64,10 @@ def _train(
     if not isinstance(config, PretrainedConfig):
         torch.set_num_threads(1)  # one core for training, and the same bits on every machine
     last, out, resume = 0.0, order["out"], order["resume"]
-    for now in train(config, out, resume=resume, stop=stopped.is_set, make=make or trainer_of):
+    hears = partial(say, "reading")
+    for now in train(
+        config, out, resume=resume, stop=stopped.is_set, make=make or trainer_of, reading=hears
+    ):
         if now.metrics is None and time.monotonic() - last < _BETWEEN_LINES:
             continue
         last = time.monotonic()

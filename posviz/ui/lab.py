@@ -21,7 +21,7 @@ from posviz.training.pretrained import config_of
 from posviz.training.recording import write_whole
 from posviz.training.runs import Run, list_runs, open_run
 from posviz.training.shelf import discard_empty, discard_unbegun
-from posviz.ui import figure, page, visitor
+from posviz.ui import figure, page, progress, visitor
 from posviz.ui.access import is_shared
 from posviz.ui.format import literal
 
@@ -204,8 +204,7 @@ def _live(job: Job, draw: Callable[[Job, Run], None]) -> None:
     else:
         stop.caption("Another visitor's run")
     with said:
-        steps = job.config.steps
-        st.progress(min(job.progress.get("step", 0) / max(steps, 1), 1.0), text=_told(job))
+        st.progress(progress.share(job), text=_told(job))
     run = _so_far(job.out)
     if run is not None and run.steps:
         draw(job, run)
@@ -218,15 +217,7 @@ def _told(job: Job) -> str:
             f"In the queue: waits for {before} to end. One trains at a time, and a run whose "
             f"visitor is gone for a minute makes room."
         )
-    now = job.progress
-    if not now:
-        return "Starting: the training process loads its library."
-    parts = [f"Step {now['step']:,} of {now['steps']:,}"]
-    if speed := now.get("steps_per_second"):
-        parts += [f"{speed:.{0 if speed >= 10 else 1}f} steps a second"]
-    if (left := now.get("seconds_left")) is not None:
-        parts += [f"{math.ceil(left)} s left" if left < 120 else f"{left / 60:.0f} min left"]
-    return " · ".join(parts)
+    return progress.told(job)
 
 
 def _so_far(folder: Path) -> Run | None:

@@ -243,3 +243,22 @@ def test_the_inside_page_sees_the_runs_table_in_its_model(
     weights = open_weights("run:tuned")
     assert weights.table.weights.tobytes() == posviz.load("run:tuned").weights.tobytes()
     assert weights.n_heads == 2
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 1000])
+def test_a_step_says_which_sequences_it_reads(
+    at_once: int, folder_of_layout: Make, asked_of: Asked
+) -> None:
+    trainer = Tuner(asked_of(folder_of_layout("gpt2")[0]))
+    trainer._at_once = at_once
+    heard: list[dict[str, Any]] = []
+    trainer.reading = lambda **told: heard.append(told)
+    trainer.advance()
+    read = [number for told in heard for number in range(told["first"], told["last"] + 1)]
+    assert read == [1, 2, 3, 4]
+    assert {(told["step"], told["measures"], told["of"]) for told in heard} == {(1, False, 4)}
+    assert max(told["last"] - told["first"] + 1 for told in heard) == min(at_once, 4)
+    heard.clear()
+    trainer.held_out()
+    assert {(told["step"], told["measures"]) for told in heard} == {(1, True)}
+    assert heard[-1]["last"] == heard[-1]["of"]

@@ -38,6 +38,7 @@ def test_a_worker_process_is_stopped_and_goes_on(
     long = asked_of(folder, steps=100_000, method="tile")
     job = jobs.start("me", long, runs / "tuned")
     until(lambda: bool(job.progress) or not job.alive)
+    until(lambda: bool(job.reading) or not job.alive)
     jobs.stop(job)
     assert (job.state, job.message) == ("stopped", None)
     steps = open_run("tuned").steps
