@@ -59,6 +59,20 @@ FAMILIES = {  # as the released files name them: scheme, words of the sentence, 
     "second shard of a t5": ("relative", "T5", [
         "decoder.block.9.layer.0.SelfAttention.q.weight",
         "decoder.block.9.layer.1.EncDecAttention.q.weight"]),
+    "llama of keras-hub": ("rotary", "LLaMA", [
+        "layers/llama_transformer_decoder_1/_feedforward_gate_dense/vars/0",
+        "layers/reversible_embedding/vars/0"]),
+    "qwen of keras-hub": ("rotary", "Qwen", [
+        "layers/qwen3_5_moe_transformer_decoder/_self_attention_layer/_query_dense/vars/0"]),
+    "gemma of keras-hub": ("rotary", "Gemma", [
+        "layers/gemma3n_text_decoder_block/attention/query_einsum/vars/0"]),
+    "bloom of keras-hub": ("alibi", "BLOOM", [
+        "layers/bloom_decoder/_mlp_intermediate_dense/vars/0"]),
+    "t5 of keras-hub": ("relative", "T5", [
+        "layers/t5_transformer_layer_3/self_attention/key_projector/vars/0"]),
+    "deberta of keras-hub": ("relative", "DeBERTa", [
+        "layers/disentangled_attention_encoder/_self_attention_layer/_key_dense/vars/1",
+        "layers/relative_embedding/vars/0"]),
     "mamba": ("none", "state space", [
         "backbone.embeddings.weight", "backbone.layers.0.mixer.A_log",
         "backbone.layers.0.mixer.in_proj.weight", "backbone.layers.0.mixer.conv1d.weight"]),
