@@ -16,7 +16,7 @@ from posviz.sources import adapters, companions, unread
 from posviz.sources.checkpoint import listed
 from posviz.sources.formats import jsons
 from posviz.sources.formats.tensors import brief
-from posviz.sources.indexes import INDEX_LIMIT, read_index
+from posviz.sources.indexes import INDEX_LIMIT, DamagedIndexError, read_index
 from posviz.sources.shards import Numbered, numbered
 
 if TYPE_CHECKING:
@@ -129,14 +129,18 @@ def _choose(files: FileSet, inside: list[str]) -> Weights:
 
 
 def _index(inside: list[str]) -> str | None:
-    """The index to follow: one of safetensors, else one of PyTorch's where that is all there is."""
+    """The index to follow: one of safetensors, else one of PyTorch's or Keras' where it is all."""
     for pattern in (r"model\.safetensors\.index\.json", r".*\.safetensors\.index\.json"):
         found = _find(inside, pattern)
         if found is not None:
             return found
-    if any(_all(inside, pattern) for pattern in _MODELS[:2]):
-        return None
-    return _find(inside, r".*\.bin\.index\.json")
+    for of, pattern in ((2, r".*\.bin\.index\.json"), (5, r".*\.weights\.json")):  # Keras' last
+        if any(_all(inside, better) for better in _MODELS[:of]):
+            return None
+        found = _find(inside, pattern)
+        if found is not None:
+            return found
+    return None
 
 
 def _unindexed(files: FileSet, inside: list[str], config: str | None) -> Weights:
@@ -214,7 +218,14 @@ def _transformer_module(reader: Reader) -> str:
 
 def _indexed(files: FileSet, inside: list[str], index: str, config: str | None) -> Weights:
     folder = posixpath.dirname(index)
-    weight_map = read_index(files.open(index))
+    try:
+        weight_map = read_index(files.open(index))
+    except DamagedIndexError as err:
+        if not any(_all(inside, pattern) for pattern in _MODELS):
+            raise
+        without = _unindexed(files, inside, config)
+        said = f"{err} The weights that are there were read without it."
+        return replace(without, warnings=(said, *without.warnings), index=index)
     wanted = sorted(set(weight_map.values()))
     siblings = [posixpath.basename(name) for name in inside if _is_sibling(name, wanted)]
     present = {posixpath.basename(name) for name in inside}
@@ -228,7 +239,7 @@ def _indexed(files: FileSet, inside: list[str], index: str, config: str | None) 
                 f"{len(missing):,} {'is' if len(missing) == 1 else 'are'} missing "
                 f"({listed(missing)}). The others were read."
             )
-        whole = index.removesuffix(".index.json")
+        whole = index.removesuffix(".index.json").replace(".weights.json", ".weights.h5")
         if siblings:
             warnings.append(
                 f"{posixpath.basename(index)} does not name {listed(siblings)}, which by "
@@ -286,7 +297,9 @@ def _find(names: Sequence[str], pattern: str) -> str | None:
 
 def _all(names: Sequence[str], pattern: str) -> list[str]:
     compiled = re.compile(pattern, re.IGNORECASE)
-    return sorted(name for name in names if compiled.fullmatch(posixpath.basename(name)))
+    bases = ((name, posixpath.basename(name)) for name in names)
+    # Hidden files are no weights: a Mac leaves ._model.safetensors beside what it copies.
+    return sorted(n for n, base in bases if base[0] != "." and compiled.fullmatch(base))
 
 
 def _shards(found: list[str]) -> tuple[str, ...]:

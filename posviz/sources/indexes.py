@@ -10,10 +10,16 @@ from posviz.sources.formats import jsons
 from posviz.sources.formats.tensors import check_name, damaged, excerpt
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from posviz.sources.readers import Reader
 
 INDEX_LIMIT = 32 << 20
 _MOST_ENTRIES = 400_000  # tensors of all shards together
+
+
+class DamagedIndexError(SourceError):
+    """An index that says nothing of the files beside it, as one that was cut off."""
 
 
 def read_index(reader: Reader) -> dict[str, str]:
@@ -21,16 +27,23 @@ def read_index(reader: Reader) -> dict[str, str]:
 
     Raises
     ------
+    DamagedIndexError
+        Not an index.
     SourceError
-        Not an index, or one that points outside its folder.
+        One that points outside its folder, or is too large to be one.
     """
     if reader.size > INDEX_LIMIT:
         raise SourceError(f"{reader.name} has {reader.size:,} bytes; an index is far smaller.")
     raw = reader.read_at(0, reader.size)
-    index = jsons.parse(raw, reader.name, most_marks=_MOST_ENTRIES)
+    try:
+        index = jsons.parse(raw, reader.name, most_marks=_MOST_ENTRIES)
+    except SourceError as err:
+        raise DamagedIndexError(str(err)) from err
     weight_map = index.get("weight_map") if isinstance(index, dict) else None
     if not isinstance(weight_map, dict) or not weight_map:
-        raise damaged(reader.name, "it holds no weight_map")
+        raise DamagedIndexError(str(damaged(reader.name, "it holds no weight_map")))
+    if reader.name.lower().endswith(".weights.json"):
+        weight_map = dict(_of_keras(weight_map))
     for tensor, file in weight_map.items():
         check_name(reader.name, tensor)
         plain = isinstance(file, str) and re.fullmatch(r"[\w][\w.+-]{0,254}", file)
@@ -40,3 +53,10 @@ def read_index(reader: Reader) -> dict[str, str]:
                 f"beside it. It was not followed."
             )
     return weight_map
+
+
+def _of_keras(weight_map: dict[str, object]) -> Iterator[tuple[str, object]]:
+    """Keras names the layers, each with its file or files; numbered variables are in them."""
+    for layer, named in weight_map.items():
+        for number, file in enumerate(named if isinstance(named, list) else [named]):
+            yield f"{layer.removeprefix('/')}/{number}", file

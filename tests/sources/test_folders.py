@@ -99,12 +99,29 @@ def test_index_that_leads_out_of_its_folder_is_not_followed(shards, rows, write_
     assert "an index may only name files beside it. It was not followed." in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"weight_map": []}', "[" * 100_000])
-def test_broken_index_is_refused(shards, rows, text):
-    root = shards(None, {"model.safetensors": {"wpe.weight": rows(16, 8)}})
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"weight_map": []}', "[" * 100_000])
+def test_a_damaged_index_is_said_and_the_files_beside_it_are_read(shards, rows, text):
+    table = rows(16, 8)
+    names = [f"model-0000{number}-of-00002.safetensors" for number in (1, 2)]
+    root = shards(None, {names[0]: {"wte.weight": rows(9, 8)}, names[1]: {"wpe.weight": table}})
     (root / "model.safetensors.index.json").write_text(text)
-    with pytest.raises(SourceError, match=r"model\.safetensors\.index\.json is damaged"):
+    found = sources.open(str(root))
+    np.testing.assert_array_equal(found.table().weights, table)
+    assert found.warnings[0].startswith("model.safetensors.index.json is ")
+    assert found.warnings[0].endswith("The weights that are there were read without it.")
+    for name in names:
+        (root / name).unlink()
+    with pytest.raises(SourceError, match=r"model\.safetensors\.index\.json is "):
         sources.open(str(root))
+
+
+def test_files_that_a_mac_leaves_beside_others_are_no_weights(shards, rows):
+    table = rows(16, 8)
+    root = shards(None, {"a.safetensors": {"wpe.weight": table}})
+    (root / "._a.safetensors").write_bytes(b"\0\5\x16\7\0\2\0\0Mac OS X")
+    found = sources.open(str(root))
+    np.testing.assert_array_equal(found.table().weights, table)
+    assert found.warnings == ()
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "nul", "[" * 100_000])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import zipfile
 
 import numpy as np
@@ -23,6 +24,27 @@ def test_keras_weights_open(data, name):
     ]
     np.testing.assert_array_equal(found.table().weights, TABLE)
     assert {entry.name.split("/")[0] for entry in found.entries} == {"layers"}
+
+
+def test_keras_weights_in_several_files_open_by_their_index(data, tmp_path):
+    layer = "/layers/token_and_position_embedding/position_embedding/vars"
+    files = {"m_00000.weights.h5": "keras3", "m_00001.weights.h5": "keras3-dense"}
+    for name, of in files.items():
+        (tmp_path / name).write_bytes((data / f"{of}.weights.h5").read_bytes())
+    index = {"weight_map": {layer: "m_00000.weights.h5", "/layers/dense/vars": [*files]}}
+    (tmp_path / "m.weights.json").write_text(json.dumps(index))
+    found = sources.open(str(tmp_path))
+    assert found.warnings == ()
+    assert {entry.file for entry in found.entries} == {*files}
+    np.testing.assert_array_equal(found.table().weights, TABLE)
+    everything = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    np.testing.assert_array_equal(sources.open_upload(everything).table().weights, TABLE)
+    (tmp_path / "m_00000.weights.h5").unlink()
+    missing = sources.open(str(tmp_path)).message
+    assert missing.endswith("lies in m_00000.weights.h5, which is missing. Add it.")
+    (tmp_path / "m.weights.json").write_text('{"weight_map": {"/layers/a/vars": ["../m.h5"]}}')
+    with pytest.raises(SourceError, match="It was not followed"):
+        sources.open(str(tmp_path))
 
 
 def test_tensorflow_weights_open_with_old_groups_and_half_precision(data):
