@@ -111,6 +111,11 @@ def open(ref: str, *, access: Access | None = None) -> Checkpoint:  # noqa: A001
     try:
         return local.open_path(ref, access)
     except FileNotFoundError as err:
+        if access.absolute(ref).is_symlink():
+            said = (
+                f"{brief(ref)} is a link, and the file it leads to is not there. Fetch that first."
+            )
+            raise SourceError(said) from err
         raise SourceError(_unknown(ref)) from err
 
 

@@ -130,8 +130,8 @@ def _without_table(case: Case) -> tuple[str, str]:
     scheme, message = schemes.explain(case.entries, case.config)
     if case.bare and case.entries:
         message = reasons.not_a_table(case.entries[0], 0)
-    elif scheme == "unknown" and (unreal := suspects.unreal(case.entries)) is not None:
-        message = reasons.not_a_table(unreal, 0)
+    elif scheme == "unknown" and (unfit := suspects.unfit(case.entries, case.config)) is not None:
+        message = reasons.not_a_table(unfit, 0)
     elif message.startswith("No position table was found"):
         message = f"{message} {two_axes(tuple(case.entries))}"
     return scheme, message

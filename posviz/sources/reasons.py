@@ -168,6 +168,10 @@ def not_a_table(entry: Entry, part: int) -> str:
             f"{found}; a position table holds real numbers (F32, F16, BF16 and the like). "
             f"Save it as one of those, or take another one."
         )
+    if len(entry.shape) == 2:
+        return (
+            f"{found}; a position table has a row for each of several positions. Take another one."
+        )
     return f"{found}; a position table has two axes, positions and dimensions. Take another one."
 
 

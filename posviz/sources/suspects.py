@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -148,10 +148,14 @@ def find(entries: Iterable[Entry], config: Config | None) -> list[Suspect]:
     return _joined(found)
 
 
-def unreal(entries: Iterable[Entry]) -> Entry | None:
-    """The tensor that has the name of a position table and holds no real numbers."""
-    named = (entry for entry in entries if not is_real(entry.dtype or "F32"))
-    return next((entry for entry in named if layouts.rule(entry.name) is not None), None)
+def unfit(entries: Sequence[Entry], config: Config | None) -> Entry | None:
+    """The tensor that has the name of a position table, and a type or axes that rule one out."""
+    named = [entry for entry in entries if entry.shape is not None and layouts.rule(entry.name)]
+    unreal = (entry for entry in named if not is_real(entry.dtype or "F32"))
+    return next(unreal, None) or next(
+        (entry for entry in named if (found := examine(entry, config)) is None or found.n_rows < 2),
+        None,
+    )
 
 
 def examine(entry: Entry, config: Config | None, part: int = 0) -> Suspect | None:

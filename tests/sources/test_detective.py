@@ -125,6 +125,21 @@ def test_a_table_in_whole_numbers_is_said_to_be_one(opened, rows):
     assert "Its one tensor, counts, is I64 of shape 64 × 16: no real numbers" in lone.message
 
 
+@pytest.mark.parametrize(
+    ("shape", "said"),
+    [
+        ((1, 16), "1 × 16; a position table has a row for each of several positions."),
+        ((0, 16), "0 × 16; a position table has a row for each of several positions."),
+        ((1024,), "1024; a position table has two axes, positions and dimensions."),
+        ((2, 3, 4, 5), "2 × 3 × 4 × 5; a position table has two axes, positions and dimensions."),
+    ],
+)
+def test_a_table_by_its_name_that_is_none_by_its_axes_is_said_to_be_that(opened, rows, shape, said):
+    found = opened({"wte.weight": rows(99, 16), "wpe.weight": rows(*shape)})
+    assert found.tables == ()
+    assert found.message == f"wpe.weight is F32 of shape {said} Take another one."
+
+
 def test_f18_nothing_recognised_lists_what_could_be_opened_by_hand(opened, rows):
     found = opened({"fc1.weight": rows(64, 32), "fc2.weight": rows(10, 64)})
     assert found.message == (

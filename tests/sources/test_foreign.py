@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import tarfile
+
 import pytest
 
 from posviz import sources
@@ -48,6 +51,21 @@ def test_l18_folders_of_other_frameworks_are_named(tmp_path, files, words):
 )  # fmt: skip
 def test_l18_files_of_other_frameworks_are_named(refused, name, words):
     assert words in refused(name, b"\x08\x07\x12\x00junk\xff\xfe")
+
+
+def archive(mode):
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode=mode) as whole:
+        whole.addfile(tarfile.TarInfo("model.safetensors"), io.BytesIO())
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("mode", "words"),
+    [("w", "is an archive"), ("w:gz", "gzip"), ("w:bz2", "bzip2"), ("w:xz", "xz")],
+)
+def test_packed_files_are_told_whatever_their_name(refused, mode, words):
+    assert words in refused("pytorch_model.bin", archive(mode))
 
 
 @pytest.mark.parametrize("name", ["pytorch_model.bin", "model.safetensors"])

@@ -13,6 +13,16 @@ from posviz.errors import SourceError
 from posviz.sources import Access
 
 
+def test_a_link_to_nothing_is_said_to_be_one(tmp_path):
+    link = tmp_path / "model.safetensors"
+    link.symlink_to(tmp_path / "blobs" / "gone")
+    with pytest.raises(SourceError) as caught:
+        sources.open(str(link))
+    assert str(caught.value).endswith(
+        "model.safetensors is a link, and the file it leads to is not there. Fetch that first."
+    )
+
+
 def test_config_beside_a_single_file_counts(model_folder, rows):
     root = model_folder(
         {"embeddings.position_embeddings.weight": rows(66, 8)},

@@ -36,6 +36,11 @@ _KNOWN = (  # what the file starts with, endings, the sentence
     (None, (".tar", ".gz", ".tgz", ".zip", ".7z", ".xz", ".zst", ".bz2"),
      "is an archive. Unpack it and open the checkpoint inside."),
     (b"\x1f\x8b", (), "is compressed with gzip. Unpack it first."),
+    (b"BZh", (), "is compressed with bzip2. Unpack it first."),
+    (b"\xfd7zXZ\x00", (), "is compressed with xz. Unpack it first."),
+    (b"\x28\xb5\x2f\xfd", (), "is compressed with Zstandard. Unpack it first."),
+    (b"7z\xbc\xaf\x27\x1c", (), "is an archive. Unpack it and open the checkpoint inside."),
+    (b"Rar!", (), "is an archive. Unpack it and open the checkpoint inside."),
     (b"lmgg", (), "is an old ggml file, from before GGUF. Open the model it was made from."),
     (b"%PDF", (), "is a PDF document, not a checkpoint."),
     (b"\x89PNG", (), "is a picture, not a checkpoint."),
@@ -76,6 +81,10 @@ def refusal(reader: Reader, head: bytes) -> SourceError:
         by_head = magic is not None and head.startswith(magic)
         if (by_name or not endings) and (by_head or magic is None):
             return SourceError(f"{reader.name} {sentence}")
+    if reader.size >= 512 and reader.read_at(257, 5) == b"ustar":
+        return SourceError(
+            f"{reader.name} is an archive. Unpack it and open the checkpoint inside."
+        )
     if _PICKLE.match(head) or (b"\n" in head and name.endswith((".pkl", ".pickle"))):
         return SourceError(
             f"{reader.name} is a bare Python pickle, a program that builds objects when it is "
