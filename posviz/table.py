@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import InitVar, dataclass, replace
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -82,6 +82,9 @@ class PositionTable:
         suffix rows.
     prefix_rows, suffix_rows : int
         Class or register rows that are used but stand outside the grid. They count as positions.
+    seen_finite : bool
+        Whether the caller has looked at every number and found it finite, which costs as much as
+        reading the table does.
 
     Raises
     ------
@@ -98,8 +101,9 @@ class PositionTable:
     grid: tuple[int, int] | None = None
     prefix_rows: int = 0
     suffix_rows: int = 0
+    seen_finite: InitVar[bool] = False
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, seen_finite: bool) -> None:
         raw = np.asarray(self.raw)
         if raw.ndim != 2:
             raise TableError(
@@ -124,7 +128,8 @@ class PositionTable:
                 f"rows, of which {self.row_offset} belong to no position. Pick another tensor."
             )
         self._check_grid(raw.shape[0])
-        _check_finite(raw, self.name, self.row_offset)
+        if not seen_finite or raw.dtype != np.float32:
+            _check_finite(raw, self.name, self.row_offset)
         object.__setattr__(self, "raw", _frozen(raw))
 
     def _check_grid(self, stored_rows: int) -> None:

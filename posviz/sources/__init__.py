@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from posviz.errors import SourceError
-from posviz.sources import demos, generated, local, runs
+from posviz.sources import local
 from posviz.sources.access import Access
 from posviz.sources.checkpoint import Candidate, Checkpoint
 from posviz.sources.formats import FORMATS, Entry, Format
@@ -61,10 +61,35 @@ class Source:
     open: Callable[[str, Access], Checkpoint]
 
 
+# Each source is imported when a reference asks for it: opening a file need not wait for them.
+def _demo(ref: str, access: Access) -> Checkpoint:
+    from posviz.sources.demos import open_demo
+
+    return open_demo(ref, access)
+
+
 def _hub(ref: str, access: Access) -> Checkpoint:
     from posviz.sources.hub import open_hub
 
     return open_hub(ref, access)
+
+
+def _run(ref: str, access: Access) -> Checkpoint:
+    from posviz.sources.runs import open_run
+
+    return open_run(ref, access)
+
+
+def _sinusoidal(ref: str, access: Access) -> Checkpoint:
+    from posviz.sources.generated import open_sinusoidal
+
+    return open_sinusoidal(ref, access)
+
+
+def _random(ref: str, access: Access) -> Checkpoint:
+    from posviz.sources.generated import open_random
+
+    return open_random(ref, access)
 
 
 # A model's page, or that of a branch or file of it.
@@ -75,11 +100,11 @@ _PAGE = re.compile(
 )
 
 SOURCES: dict[str, Source] = {
-    "demo": Source("Shipped demo model", "demo:gpt-mini", demos.open_demo),
+    "demo": Source("Shipped demo model", "demo:gpt-mini", _demo),
     "hub": Source("Hugging Face Hub model", "hub:openai-community/gpt2", _hub),
-    "run": Source("Training run", "run:sticky-mlm-1", runs.open_run),
-    "sinusoidal": Source("Sinusoidal table", "sinusoidal:1024x768", generated.open_sinusoidal),
-    "random": Source("Random table", "random:1024x768:0", generated.open_random),
+    "run": Source("Training run", "run:sticky-mlm-1", _run),
+    "sinusoidal": Source("Sinusoidal table", "sinusoidal:1024x768", _sinusoidal),
+    "random": Source("Random table", "random:1024x768:0", _random),
 }
 """Kinds of reference by prefix; whatever has none of these prefixes is a preset or a path."""
 

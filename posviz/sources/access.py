@@ -105,9 +105,11 @@ def safe_join(folder: Path, name: str) -> Path:
         The name, or the link behind it, leaves the folder. A snapshot of the Hub's own cache
         is the exception: its files are links into the ``blobs`` beside it.
     """
-    folder = folder.resolve()
-    path = (folder / name).resolve()
-    if path.is_relative_to(folder):
+    # As text: building path objects costs more than the look at the disk.
+    within = os.path.realpath(folder)
+    real = os.path.realpath(f"{within}/{name}")
+    path, folder = Path(real), Path(within)
+    if real.startswith(f"{within.rstrip('/')}/"):
         return path
     snapshot = next((p for p in (folder, *folder.parents) if p.parent.name == "snapshots"), None)
     if snapshot is not None and path.is_relative_to(snapshot.parents[1] / "blobs"):

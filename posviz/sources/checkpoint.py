@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from posviz.errors import NoTableError, SourceError
 from posviz.sources.formats.dtypes import is_real
@@ -72,6 +72,22 @@ class Candidate:
     label: str = ""
 
 
+class Reading(NamedTuple):
+    """A candidate, judged by its numbers, and what was read of it.
+
+    Parameters
+    ----------
+    candidate : Candidate
+    rows : array of shape (row_offset + n_positions, d_model)
+    finite : bool
+        Whether every number was looked at and is finite.
+    """
+
+    candidate: Candidate
+    rows: NDArray[np.float32]
+    finite: bool = False
+
+
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
     """A file, folder, upload, Hub model or generated table, opened but hardly read.
@@ -107,7 +123,7 @@ class Checkpoint:
     read_entry : function
         From a tensor's name to its values.
     read_table : function
-        From a candidate to the candidate, judged by its numbers, and its rows.
+        From a candidate to its Reading.
     by_hand : function
         From the name of any tensor to a candidate, or None if there is no such tensor.
     revision : str or None
@@ -136,7 +152,7 @@ class Checkpoint:
     warnings: tuple[str, ...]
     size: int
     read_entry: Callable[[str], NDArray[np.float32]]
-    read_table: Callable[[Candidate], tuple[Candidate, NDArray[np.float32]]]
+    read_table: Callable[[Candidate], Reading]
     by_hand: Callable[[str], Candidate | None]
     revision: str | None = None
     traffic: Traffic = field(default_factory=Traffic)
@@ -231,7 +247,7 @@ class Checkpoint:
         TableError
             The stored numbers are not finite.
         """
-        candidate, rows = self.read_table(self.candidate(parameter))
+        candidate, rows, finite = self.read_table(self.candidate(parameter))
         provenance = Provenance(
             source=self.source,
             ref=self.ref,
@@ -250,6 +266,7 @@ class Checkpoint:
             grid=candidate.grid,
             prefix_rows=candidate.prefix_rows,
             suffix_rows=candidate.suffix_rows,
+            seen_finite=finite,
         )
 
     def candidate(self, parameter: str | None = None) -> Candidate:

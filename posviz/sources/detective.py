@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from posviz.errors import SourceError
 from posviz.sources import offsets, ownnames, reasons, schemes, shapes, suspects, values
-from posviz.sources.checkpoint import MAX_TABLE_BYTES, Candidate, two_axes
+from posviz.sources.checkpoint import MAX_TABLE_BYTES, Candidate, Reading, two_axes
 from posviz.sources.formats.tensors import brief
 from posviz.sources.names import is_copy, is_decoder, is_original, label
 from posviz.sources.saved import saved
@@ -64,6 +64,7 @@ class Case:
     metadata: Mapping[str, str] = field(default_factory=dict)
     seen: dict[str, Seen] = field(default_factory=dict)
     suspects: dict[str, Suspect] = field(default_factory=dict)
+    judged: dict[str, Candidate] = field(default_factory=dict)
 
     def see(self, suspect: Suspect) -> Seen:
         """A suspect's rows and what they show; read once."""
@@ -160,19 +161,26 @@ def by_hand(parameter: str, case: Case) -> Candidate | None:
     return candidate(suspect, case)
 
 
-def read_table(chosen: Candidate, case: Case) -> tuple[Candidate, NDArray[np.float32]]:
-    """A candidate with its rows, of shape (row_offset + n_positions, d_model).
-
-    The candidate is judged again, now that its numbers have been seen.
-    """
+def read_table(chosen: Candidate, case: Case) -> Reading:
+    """A candidate with its rows, judged again where its numbers had not been seen before."""
     suspect = case.suspects[chosen.parameter]
-    rows = case.see(suspect).rows
-    return replace(candidate(suspect, case), default=chosen.default), rows
+    seen = case.see(suspect)
+    judged = replace(candidate(suspect, case), default=chosen.default)
+    return Reading(judged, seen.rows, finite=not len(seen.look.unfinite_rows))
 
 
 def candidate(suspect: Suspect, case: Case) -> Candidate:
-    """A suspect as the candidate a person sees."""
-    seen = case.seen.get(suspect.parameter)
+    """A suspect as the candidate a person sees, the same again once its numbers were seen."""
+    known = case.judged.get(suspect.parameter)
+    if known is None:
+        seen = case.seen.get(suspect.parameter)
+        known = _judge(suspect, seen, case)
+        if seen is not None:
+            case.judged[suspect.parameter] = known
+    return known
+
+
+def _judge(suspect: Suspect, seen: Seen | None, case: Case) -> Candidate:
     kind = _kind(suspect, seen)
     why: str | None
     before = saved(case.metadata, suspect.n_rows) if len(case.entries) == 1 else None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from posviz.analysis.references import random_normal, sinusoidal
 from posviz.errors import SourceError
-from posviz.sources.checkpoint import MAX_TABLE_BYTES, Candidate, Checkpoint
+from posviz.sources.checkpoint import MAX_TABLE_BYTES, Candidate, Checkpoint, Reading
 from posviz.sources.formats.tensors import Entry
 
 if TYPE_CHECKING:
@@ -101,6 +101,6 @@ def _made(
         warnings=(),
         size=0,
         read_entry=lambda name: make(),
-        read_table=lambda chosen: (chosen, make()),
+        read_table=lambda chosen: Reading(chosen, make()),
         by_hand=lambda parameter: None,
     )

@@ -7,12 +7,11 @@ architectures without one use instead. Adding an architecture is adding a line t
 
 from __future__ import annotations
 
-import csv
 import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from posviz.sources.names import unwrapped
 
@@ -29,8 +28,6 @@ _LEAF = (
 _OTHER_LEAF = re.compile(r"(?:[./]embeddings?|/vars/0)?(?::0)?(?:/\.ATTRIBUTES/VARIABLE_VALUE)?$")
 _MOST_WORDS = 10
 _LONGEST = 300  # letters that patterns are tried on; real names have fewer
-# Every positive rule names one of these, so most tensors of a large model cost no regex at all.
-_HINTS = ("pos", "wpe", "time", "temporal", "row_", "col", "tile_embedding", "step-")
 
 
 @dataclass(frozen=True)
@@ -87,20 +84,20 @@ class Scheme:
 
 def rule(name: str) -> str | None:
     """The rule by which a tensor's name is that of a position table, or None."""
-    name = _end(unwrapped(name))
     lower = name.lower()
-    for hint in _HINTS:
-        if hint in lower:
+    for letters in _all_letters():
+        if letters in lower:
             break
     else:
         return None
-    labels, positive, veto = _rules()
+    name = _end(unwrapped(name))
+    possible = [rule for rule in _rules() if rule.letters in lower]
     # Every rule begins a word, and a search would try all letters of a name made to be slow.
-    tried = (positive.match(name, start) for start in _beginnings(name))
-    found = next(filter(None, tried), None)
-    if found is None or found.lastindex is None or veto.search(name):
-        return None
-    return labels[found.lastindex - 1]
+    for start in _beginnings(name):
+        for known in possible:
+            if _compiled(known.pattern).match(name, start):
+                return None if _veto().search(name) else known.label
+    return None
 
 
 def _end(name: str) -> str:
@@ -146,22 +143,45 @@ def is_known(model_type: str) -> bool:
 
 def read_catalogue(file: str) -> Iterator[dict[str, str]]:
     """The lines of one catalogue file as dictionaries."""
-    with (CATALOGUE / file).open(encoding="utf-8", newline="") as lines:
-        yield from csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+    names, *lines = (CATALOGUE / file).read_text(encoding="utf-8").rstrip("\n").split("\n")
+    columns = names.split("\t")
+    for line in lines:
+        yield dict(zip(columns, line.split("\t"), strict=True))
+
+
+class _Rule(NamedTuple):
+    """A pattern for names that are position tables; a line of rules.tsv."""
+
+    label: str
+    letters: str  # that every such name holds, in lower case
+    pattern: str
 
 
 @cache
-def _rules() -> tuple[tuple[str, ...], re.Pattern[str], re.Pattern[str]]:
-    """Labels, all positive rules as one pattern with a group each, all vetoes as one."""
-    labels, positive, veto = [], [], []
-    for line in read_catalogue("rules.tsv"):
-        if line["polarity"] == "+":
-            labels.append(line["rule"])
-            positive.append(f"({line['pattern']})")
-        else:
-            veto.append(f"(?:{line['pattern']})")
-    joined = "|".join(positive).replace("{start}", _START).replace("{leaf}", _LEAF)
-    return tuple(labels), re.compile(joined), re.compile("|".join(veto))
+def _rules() -> tuple[_Rule, ...]:
+    return tuple(
+        _Rule(line["rule"], line["letters"], line["pattern"])
+        for line in read_catalogue("rules.tsv")
+        if line["polarity"] == "+"
+    )
+
+
+@cache
+def _all_letters() -> tuple[str, ...]:
+    """Letters of which every position table has some, so that most names cost no pattern at all."""
+    every = {rule.letters for rule in _rules()}
+    return tuple(one for one in every if not any(other in one for other in every - {one}))
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern.replace("{start}", _START).replace("{leaf}", _LEAF))
+
+
+@cache
+def _veto() -> re.Pattern[str]:
+    lines = read_catalogue("rules.tsv")
+    return re.compile("|".join(f"(?:{x['pattern']})" for x in lines if x["polarity"] == "-"))
 
 
 @cache

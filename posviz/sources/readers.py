@@ -107,17 +107,20 @@ class LocalFile:
         os.close(descriptor)
         self.size = status.st_size
         self._identity = _identity(status)
-        self._whole: bytes | None = None  # small files are read once
+        self._start = b""  # the first bytes, which every format asks for again; all of a small file
         self._seen = Spans()
 
     def read_at(self, offset: int, length: int) -> bytes:
         """Exactly `length` bytes from `offset`."""
         check_span(self.name, self.size, offset, length)
-        if self.size > _SMALL:
-            return self._read(offset, length)
-        if self._whole is None:
-            self._whole = self._read(0, self.size)
-        return self._whole[offset : offset + length]
+        if self.size <= _SMALL and not self._start:
+            self._start = self._read(0, self.size)
+        if offset + length <= len(self._start):
+            return self._start[offset : offset + length]
+        data = self._read(offset, length)
+        if offset == 0 and length <= _SMALL:
+            self._start = data
+        return data
 
     def _read(self, offset: int, length: int) -> bytes:
         descriptor, status = self._open()

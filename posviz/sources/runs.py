@@ -12,7 +12,7 @@ import numpy as np
 from posviz.errors import SourceError
 from posviz.runfolder import CONFIG, NAME, SNAPSHOTS, runs_folder, snapshot_name
 from posviz.sources import configs
-from posviz.sources.checkpoint import Candidate, Checkpoint
+from posviz.sources.checkpoint import Candidate, Checkpoint, Reading
 from posviz.sources.formats import open_tensors
 from posviz.sources.readers import LocalFile, Traffic
 from posviz.sources.saved import saved
@@ -65,7 +65,7 @@ def open_run(ref: str, access: Access) -> Checkpoint:
         warnings=file.warnings,
         size=(folder / SNAPSHOTS).stat().st_size,
         read_entry=lambda tensor: file.read_entry(entries[tensor]),
-        read_table=lambda chosen: (chosen, file.read_entry(entries[chosen.parameter])),
+        read_table=lambda chosen: Reading(chosen, file.read_entry(entries[chosen.parameter])),
         by_hand=made,
         revision=str(step),
         traffic=traffic,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,7 +13,9 @@ if TYPE_CHECKING:
 
 _TOLERANCE = {"F64": 1e-4, "F32": 1e-4, "F16": 4e-3, "BF16": 3e-2}
 _COARSE = 0.1  # float8 and quantised types
-_SAMPLE = 8  # rows that decide whether the whole table is worth a look
+_SAMPLE = 8  # rows, and
+_SAMPLED_PAIRS = 32  # pairs of their dimensions, that decide whether the whole is worth a look
+_NONE = np.empty(0, np.intp)
 
 
 def is_sinusoid(rows: NDArray[np.float32], dtype: str = "F32") -> bool:
@@ -30,50 +33,78 @@ def is_sinusoid(rows: NDArray[np.float32], dtype: str = "F32") -> bool:
     dtype : str
         Stored type, which sets how exact the circle must be.
     """
-    sample = rows[:: max(1, len(rows) // _SAMPLE)]  # refuses a learned table in microseconds
-    return _circles(sample, dtype, steady=False) and _circles(rows, dtype, steady=True)
-
-
-def _circles(rows: NDArray[np.float32], dtype: str, *, steady: bool) -> bool:
-    found = rows[(rows != 0).any(axis=1)]
-    width = found.shape[1] // 2 * 2
-    if len(found) < 4 or width < 2 or not np.isfinite(found).all():
+    few = _in_use(rows[:: max(1, len(rows) // _SAMPLE)])
+    if few is None:
         return False
-    kept = found[:, :width].astype(np.float64)
-    if np.ptp(kept, axis=0).max() < 1e-6:
-        return False
-    halves = kept.reshape(len(kept), 2, -1)
-    pairings = [(kept[:, 0::2], kept[:, 1::2]), (halves[:, 0], halves[:, 1])]
-    if width % 4 == 0:
-        quarters = kept.reshape(len(kept), 2, 2, -1)
-        sines, cosines = (quarters[:, :, side].reshape(len(kept), -1) for side in (0, 1))
-        pairings.append((sines, cosines))
+    pairings = _pairings(few.shape[1])
+    some = pairings[..., :: max(1, pairings.shape[2] // _SAMPLED_PAIRS)]
     tolerance = _TOLERANCE.get(dtype, _COARSE)
-    return any(_on_circle(sine, cosine, tolerance, steady) for sine, cosine in pairings)
+    promising = _circles(few.T[some].reshape(len(some), 2, -1), tolerance).fits
+    if not promising.any():  # a learned table is refused in microseconds
+        return False
+    kept = _in_use(rows)
+    if kept is None or np.ptp(kept, axis=0).max() < 1e-6:
+        return False
+    return any(_run_around(kept, pairing, tolerance) for pairing in pairings[promising])
 
 
-def _on_circle(
-    sine: NDArray[np.float64], cosine: NDArray[np.float64], tolerance: float, steady: bool
-) -> bool:
-    """Whether points (sine, cosine), (n_rows, pairs) each, share a circle, at steady speed."""
+def _in_use(rows: NDArray[np.float32]) -> NDArray[np.float64] | None:
+    """Rows other than zero, of an even number of dimensions; None if they could be no circle."""
+    found = rows[(rows != 0).any(axis=1), : rows.shape[1] // 2 * 2]
+    if len(found) < 4 or not found.shape[1] or not np.isfinite(found).all():
+        return None
+    return found.astype(np.float64)
+
+
+@cache
+def _pairings(width: int) -> NDArray[np.intp]:
+    """Which dimension is the sine and which the cosine of each pair, in every published way.
+
+    Returns
+    -------
+    array of shape (n_pairings, 2, width / 2)
+    """
+    dimensions = np.arange(width)
+    found = [dimensions.reshape(-1, 2).T, dimensions.reshape(2, -1)]
+    if width % 4 == 0:  # two image axes, each in halves
+        found.append(dimensions.reshape(2, 2, -1).swapaxes(0, 1).reshape(2, -1))
+    return np.stack(found)
+
+
+class _Circles(NamedTuple):
+    """Circles around (centre, centre), each fitted to all points of one pairing."""
+
+    centre: NDArray[np.float64]  # (n_pairings,)
+    radius_squared: NDArray[np.float64]  # (n_pairings,)
+    fits: NDArray[np.bool_]  # (n_pairings,)
+
+
+def _circles(points: NDArray[np.float64], tolerance: float) -> _Circles:
+    """Fit circles to points of shape (n_pairings, 2, n_points), their sines and cosines."""
     # The circle's centre (c, c) and radius solve a linear system: some tables are standardised
     # after they are made (PatchTST), which moves and scales the circle.
-    squares, sums = (sine**2 + cosine**2).ravel(), (sine + cosine).ravel()
-    spread = sums - sums.mean()
-    slope = float(spread @ squares) / max(float(spread @ spread), 1e-30)
+    squares, sums = np.square(points).sum(axis=1), points.sum(axis=1)
+    mean = sums.mean(axis=1)
+    spread = sums - mean[:, None]
+    slope = np.vecdot(spread, squares) / np.maximum(np.vecdot(spread, spread), 1e-30)
     centre = slope / 2
-    radius_squared = float(squares.mean() - slope * sums.mean()) + 2 * centre**2
-    if radius_squared <= 0:
-        return False
+    radius_squared = squares.mean(axis=1) - slope * mean + 2 * centre**2
     # A circle makes the squares a straight line of the sums; this refuses nearly every table.
-    off = squares - slope * sums
-    if np.ptp(off) > 8 * (2 * tolerance + 1e-3) * radius_squared:
+    off = np.ptp(squares - slope[:, None] * sums, axis=1)
+    fits = (radius_squared > 0) & (off <= 8 * (2 * tolerance + 1e-3) * radius_squared)
+    return _Circles(centre, radius_squared, fits)
+
+
+def _run_around(kept: NDArray[np.float64], pairing: NDArray[np.intp], tolerance: float) -> bool:
+    """Whether all pairs of dimensions, paired like this, run around one circle at steady speed."""
+    sine, cosine = kept[:, pairing[0]], kept[:, pairing[1]]  # (n_rows, pairs)
+    circle = _circles(np.stack([sine.ravel(), cosine.ravel()])[None], tolerance)
+    if not circle.fits[0]:
         return False
-    point = ((sine - centre) + 1j * (cosine - centre)) / np.sqrt(radius_squared)
+    centre, radius = circle.centre[0], np.sqrt(circle.radius_squared[0])
+    point = ((sine - centre) + 1j * (cosine - centre)) / radius
     if np.abs(np.abs(point) - 1).max() > 2 * tolerance + 1e-3:
         return False
-    if not steady:
-        return True
     step = point[1:] * point[:-1].conj()  # (n_rows - 1, pairs)
     usual = np.median(step.real, axis=0) + 1j * np.median(step.imag, axis=0)
     even = np.abs(step - usual) < 4 * tolerance + 1e-2
@@ -104,12 +135,15 @@ class Look:
 def look(rows: NDArray[np.float32], dtype: str) -> Look:
     """One pass over a table of shape (n_rows, d_model), stored as `dtype`."""
     with np.errstate(over="ignore", invalid="ignore"):
-        squared = np.einsum("ij,ij->i", rows, rows)  # far cheaper than two tests of every value
+        squared = np.vecdot(rows, rows)  # far cheaper than two tests of every value
+    sinusoid = is_sinusoid(rows, dtype)
+    if not len(squared) or (squared.min() > 0 and squared.max() < np.inf):  # false with a NaN
+        return Look(sinusoid, _NONE, _NONE, only_nan=True)
     doubtful = np.flatnonzero(~np.isfinite(squared))  # or merely too large to square
     zero = np.flatnonzero(squared == 0)  # or merely too small
     unfinite = doubtful[~np.isfinite(rows[doubtful]).all(axis=1)]
     return Look(
-        is_sinusoid(rows, dtype),
+        sinusoid,
         zero[~rows[zero].any(axis=1)],
         unfinite,
         only_nan=not np.isinf(rows[unfinite]).any(),

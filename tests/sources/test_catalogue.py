@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from posviz.sources import layouts
 
@@ -22,6 +24,14 @@ def test_there_are_114_name_cases():
 @pytest.mark.parametrize(("polarity", "name"), CASES)
 def test_name_case(polarity, name):
     assert (layouts.rule(name) is not None) == (polarity == "+")
+
+
+@pytest.mark.parametrize("known", layouts._rules(), ids=lambda known: known.label)
+@given(data=st.data())
+def test_every_name_of_a_rule_holds_its_letters(known, data):
+    name = data.draw(st.from_regex(layouts._compiled(known.pattern)))
+    assert known.letters in name.lower()
+    assert any(letters in name.lower() for letters in layouts._all_letters())
 
 
 @pytest.mark.parametrize(

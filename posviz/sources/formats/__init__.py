@@ -14,7 +14,7 @@ from posviz.sources.formats.tensors import (
     MAX_TENSORS,
     Entry,
     TensorFile,
-    check_entry,
+    check_entries,
     damaged,
 )
 
@@ -71,8 +71,7 @@ def _checked(reader: Reader, file: TensorFile) -> TensorFile:
     """The file, if what it lists can be told to a person and held in memory."""
     if len(file.entries) > MAX_TENSORS:
         raise damaged(reader.name, f"it lists {len(file.entries):,} tensors")
-    for entry in file.entries:
-        check_entry(entry)
+    check_entries(reader.name, file.entries)
     return file
 
 

@@ -16,7 +16,7 @@ from posviz.sources.formats.tensors import (
     Entry,
     TensorFile,
     brief,
-    check_entry,
+    check_entries,
     check_name,
     damaged,
     excerpt,
@@ -71,7 +71,7 @@ class _Header:
         if not all(re.fullmatch(r"\d{1,18}", part, re.ASCII) for part in lengths):
             raise damaged(name, f"its shape is {brief(f'({shape[1]})')}")
         self.shape = tuple(map(int, lengths))
-        check_entry(Entry("array", self.shape, None, None, name))
+        check_entries(name, [Entry("array", self.shape, None, None, name)])
         self.nbytes = prod(self.shape) * self.dtype.itemsize
 
     def array(self, name: str, raw: bytes) -> NDArray[np.float32]:

@@ -29,7 +29,7 @@ from posviz.sources.formats.tensors import (
     Entry,
     TensorFile,
     brief,
-    check_entry,
+    check_entries,
     damaged,
 )
 from posviz.sources.readers import Part
@@ -93,7 +93,7 @@ def open_hdf5(reader: Reader) -> TensorFile:
             dtype, shape, dataset = found
             size = prod(shape) * BITS[dtype] // 8
             entries.append(Entry(path, shape, dtype, size, reader.name))
-            check_entry(entries[-1])
+            check_entries(reader.name, entries[-1:])
             datasets[path] = dataset
 
     def read_entry(entry: Entry) -> NDArray[np.float32]:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from posviz.sources.formats.tensors import damaged
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MOST_MARKS = 250_000
 
@@ -19,7 +16,6 @@ def parse(
     *,
     what: str = "it",
     most_marks: int = MOST_MARKS,
-    pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None,
     strict: bool = False,
 ) -> Any:
     """The value of a JSON text.
@@ -33,8 +29,6 @@ def parse(
         What of the file is read, as a sentence begins with it.
     most_marks : int
         Commas and opening braces there may be: three bytes of text can cost eighty of memory.
-    pairs_hook : function or None
-        As json's ``object_pairs_hook``.
     strict : bool
         Whether NaN and Infinity, which are no JSON, are refused.
 
@@ -47,11 +41,7 @@ def parse(
     if marks > most_marks:
         raise damaged(name, f"{what} holds some {marks:,} values, more than any model has")
     try:
-        return json.loads(
-            raw,
-            object_pairs_hook=pairs_hook,
-            parse_constant=_no_constant if strict else None,
-        )
+        return json.loads(raw, parse_constant=_no_constant if strict else None)
     except (ValueError, RecursionError) as err:
         raise damaged(name, f"{what} is not valid JSON") from err
 

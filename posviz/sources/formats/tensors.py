@@ -5,12 +5,12 @@ from __future__ import annotations
 import reprlib
 from dataclasses import dataclass, field
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from posviz.errors import SourceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -28,8 +28,7 @@ _excerpt.maxstring = _excerpt.maxother = _excerpt.maxlong = 60
 _excerpt.maxlist = _excerpt.maxtuple = 8
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """One tensor of a checkpoint, as stored.
 
     Parameters
@@ -133,16 +132,20 @@ def check_name(file: str, name: str) -> None:
         raise damaged(file, f"the name of a tensor holds control characters ({brief(name)})")
 
 
-def check_entry(entry: Entry) -> None:
-    """Refuse a tensor whose name or shape no reader could follow, whatever the format.
+def check_entries(file: str, entries: Sequence[Entry]) -> None:
+    """Refuse tensors whose names or shapes no reader could follow, whatever the format.
 
     Raises
     ------
     SourceError
     """
-    check_name(entry.file, entry.name)
-    shape = entry.shape or ()
-    if len(shape) > MAX_AXES:
-        raise damaged(entry.file, f"{brief(entry.name)} has {len(shape):,} axes")
-    if prod(filter(None, shape)) > _MAX_ELEMENTS:
-        raise damaged(entry.file, f"no disk could hold the shape of {brief(entry.name)}")
+    names = [entry.name for entry in entries]
+    if not "".join(names).isprintable() or max(map(len, names), default=0) > MAX_NAME:
+        for name in names:
+            check_name(file, name)
+    for entry in entries:
+        shape = entry.shape or ()
+        if len(shape) > MAX_AXES:
+            raise damaged(file, f"{brief(entry.name)} has {len(shape):,} axes")
+        if prod(filter(None, shape) if 0 in shape else shape) > _MAX_ELEMENTS:
+            raise damaged(file, f"no disk could hold the shape of {brief(entry.name)}")
