@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+# Two test workers, and the processes that they start, share a few cores: threads of PyTorch that
+# wait for one another would only spin, and take ten times as long.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 PROJECT = Path(__file__).resolve().parents[1]
 GPT2 = PROJECT.parent / "shared" / "tables" / "gpt2.npy"

@@ -1,4 +1,4 @@
-"""A page of nothing but the figure component, for tests/browser/test_figure_component.py."""
+"""A page of nothing but the figure component, which the tests of this folder drive."""
 
 import numpy as np
 import streamlit as st
