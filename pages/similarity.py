@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from posviz.analysis.similarity import METRICS
+from posviz.analysis.metrics import METRICS
 from posviz.figures.along import along_positions
 from posviz.figures.offsets import offset_profile
 from posviz.ui import address, figure, nulls, page, pairs, results, tables

@@ -16,8 +16,8 @@ import pytest
 
 import posviz
 from posviz import errors
+from posviz.analysis.metrics import METRICS
 from posviz.analysis.nulls import NULLS
-from posviz.analysis.similarity import METRICS
 from posviz.cli import commands, main
 from posviz.export.arrays import ARRAY_FORMATS
 from posviz.interpolation import GRIDS, METHODS

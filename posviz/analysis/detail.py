@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from posviz.analysis.similarity import METRICS, pool
+from posviz.analysis.metrics import METRICS
+from posviz.analysis.similarity import pool
 
 Array = NDArray[np.floating]
 Float32 = NDArray[np.float32]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from posviz.analysis.metrics import FLOAT32_MAX, cosines, metric_named
 from posviz.analysis.pairs import (
     BLOCK,
-    Compare,
     PairSums,
     row_norms,
     sums_by_blocks,
@@ -19,7 +18,6 @@ from posviz.analysis.pairs import (
 )
 from posviz.analysis.smoothness import step_norms
 from posviz.analysis.threads import at_once
-from posviz.errors import SettingError
 
 Array = NDArray[np.floating]
 Float32 = NDArray[np.float32]
@@ -27,115 +25,6 @@ Float64 = NDArray[np.float64]
 
 LONG = 8192  # more rows have their distances taken in float32
 EVERY_PAIR = 16_384  # longer tables: offsets by Fourier, no spread, no minimum
-_FLOAT32_MAX = float(np.finfo(np.float32).max)
-
-
-@dataclass(frozen=True)
-class Metric:
-    """One way to compare two positions.
-
-    Parameters
-    ----------
-    key, label, formula : str
-        Name in code, name on screen, and the formula in plain text.
-    centred : bool
-        Whether the mean row is taken away first.
-    limits : (float or None, float or None)
-        Smallest and largest possible value; None where the weights set it.
-    diverging : bool
-        Whether 0 is the middle of the scale.
-    linear : bool
-        Whether it is a dot product of prepared rows: then means of pairs come from means of
-        rows, and offsets from a Fourier transform.
-    rows : function
-        Weights to prepared rows.
-    compare : function
-        Two sets of prepared rows to the similarity of every pair.
-    """
-
-    key: str
-    label: str
-    formula: str
-    centred: bool
-    limits: tuple[float | None, float | None]
-    diverging: bool
-    linear: bool
-    rows: Callable[[Array], Array]
-    compare: Compare
-
-
-def _cosine(left: Array, right: Array) -> Array:
-    block: Array = left @ right.T
-    return np.clip(block, -1.0, 1.0, out=block)
-
-
-def _dot(left: Array, right: Array) -> Array:
-    block: Float32 = np.clip(left @ right.T, -_FLOAT32_MAX, _FLOAT32_MAX).astype(np.float32)
-    return block
-
-
-def _euclidean(left: Array, right: Array) -> Array:
-    squares = np.einsum("ij,ij->i", left, left)[:, None] + np.einsum("ij,ij->i", right, right)
-    squares -= 2 * (left @ right.T)
-    distances: Float32 = np.sqrt(np.maximum(squares, 0.0)).clip(max=_FLOAT32_MAX).astype(np.float32)
-    return distances
-
-
-def _centred(weights: Array) -> Float64:
-    rows = weights.astype(np.float64)
-    rows -= rows.mean(axis=0)
-    return rows
-
-
-METRICS: dict[str, Metric] = {
-    metric.key: metric
-    for metric in (
-        Metric(
-            key="cosine",
-            label="Cosine",
-            formula="p_i · p_j / (|p_i| |p_j|)",
-            centred=False,
-            limits=(-1.0, 1.0),
-            diverging=True,
-            linear=True,
-            rows=unit_rows,
-            compare=_cosine,
-        ),
-        Metric(
-            key="cosine-centred",
-            label="Centred cosine",
-            formula="cosine of p_i - m and p_j - m, with m the mean row",
-            centred=True,
-            limits=(-1.0, 1.0),
-            diverging=True,
-            linear=True,
-            rows=lambda weights: unit_rows(weights, centred=True),
-            compare=_cosine,
-        ),
-        Metric(
-            key="dot",
-            label="Dot product",
-            formula="p_i · p_j",
-            centred=False,
-            limits=(None, None),
-            diverging=True,
-            linear=True,
-            rows=lambda weights: weights.astype(np.float64),
-            compare=_dot,
-        ),
-        Metric(
-            key="euclidean",
-            label="Distance",
-            formula="|p_i - p_j|",
-            centred=False,
-            limits=(0.0, None),
-            diverging=False,
-            linear=False,
-            rows=_centred,  # distances do not see the mean; without it less is lost to rounding
-            compare=_euclidean,
-        ),
-    )
-}
 
 
 def similarity(weights: Array, metric: str = "cosine") -> Float32:
@@ -157,7 +46,7 @@ def similarity(weights: Array, metric: str = "cosine") -> Float32:
     SettingError
         ``metric`` is not a key of METRICS.
     """
-    chosen = _metric(metric)
+    chosen = metric_named(metric)
     rows = chosen.rows(weights)
     values = chosen.compare(rows, rows).astype(np.float32, copy=False)
     diagonal = np.einsum("ii->i", values)
@@ -207,7 +96,7 @@ def pooled_similarity(weights: Array, metric: str = "cosine", side: int = 1024) 
     SettingError
         ``metric`` is not a key of METRICS.
     """
-    chosen = _metric(metric)
+    chosen = metric_named(metric)
     factor = -(-len(weights) // side)
     if factor == 1:
         values = similarity(weights, metric)
@@ -229,7 +118,7 @@ def pooled_similarity(weights: Array, metric: str = "cosine", side: int = 1024) 
                 upper[start // factor : start // factor + len(means), start // factor :] = means
         upper = np.triu(upper)
         both = scale * (upper + np.triu(upper, 1).T)
-        values = np.clip(both, 0.0, _FLOAT32_MAX).astype(np.float32)
+        values = np.clip(both, 0.0, FLOAT32_MAX).astype(np.float32)
     return Pooled(values, factor, float(values.min()), float(values.max()))
 
 
@@ -262,7 +151,7 @@ def offset_profile(weights: Array, metric: str = "cosine") -> OffsetProfile:
     SettingError
         ``metric`` is not a key of METRICS.
     """
-    chosen = _metric(metric)
+    chosen = metric_named(metric)
     rows = chosen.rows(weights)
     if not chosen.linear:
         rows, scale = _in_reach(rows)
@@ -298,7 +187,7 @@ def adjacent(weights: Array, metric: str = "cosine") -> Float64:
     SettingError
         ``metric`` is not a key of METRICS.
     """
-    chosen = _metric(metric)
+    chosen = metric_named(metric)
     if not chosen.linear:
         return step_norms(weights)
     rows = chosen.rows(weights)
@@ -329,7 +218,7 @@ def toeplitz_share(weights: Array, *, centred: bool = False) -> float | None:
 def cosine_sums(weights: Array, *, centred: bool = False, every_pair: int = EVERY_PAIR) -> PairSums:
     """The pair sums of the cosine: block by block up to ``every_pair`` rows, else by Fourier."""
     rows = unit_rows(weights, centred=centred)
-    return sums_by_blocks(rows, _cosine) if len(rows) <= every_pair else sums_by_fourier(rows)
+    return sums_by_blocks(rows, cosines) if len(rows) <= every_pair else sums_by_fourier(rows)
 
 
 def _in_reach(rows: Array) -> tuple[Array, float]:
@@ -350,11 +239,3 @@ def pool(rows: Array, factor: int) -> Array:
     counts = np.minimum(factor, len(rows) - starts)
     pooled: Array = np.add.reduceat(rows, starts, axis=0, dtype=np.float64) / counts[:, None]
     return pooled
-
-
-def _metric(key: str) -> Metric:
-    if key not in METRICS:
-        raise SettingError(
-            f"There is no similarity named “{key}”. Choose one of {', '.join(METRICS)}."
-        )
-    return METRICS[key]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from posviz.analysis.decomposition import variance_ratio
-from posviz.analysis.similarity import METRICS
+from posviz.analysis.metrics import METRICS
 from posviz.figures.lines import Band, Line
 from posviz.ui.format import decimal, percent
 from posviz.ui.results import share_held

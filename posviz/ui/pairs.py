@@ -8,14 +8,15 @@ import numpy as np
 import streamlit as st
 
 from posviz.analysis.detail import similarity_window
-from posviz.analysis.similarity import METRICS
+from posviz.analysis.metrics import METRICS
 from posviz.figures.heatmap import heatmap
 from posviz.figures.picture import Raster, beyond, quantise
 from posviz.ui import figure, results
 from posviz.ui.format import count, decimal
 
 if TYPE_CHECKING:
-    from posviz.analysis.similarity import Metric, Pooled
+    from posviz.analysis.metrics import Metric
+    from posviz.analysis.similarity import Pooled
     from posviz.analysis.summary import Analysis
     from posviz.figures.picture import Picture
     from posviz.table import PositionTable

@@ -20,10 +20,10 @@ from posviz.analysis.decomposition import (
 )
 from posviz.analysis.knowledge import Order, measure_order
 from posviz.analysis.measures import SHARES
+from posviz.analysis.metrics import METRICS
 from posviz.analysis.nulls import NULLS
 from posviz.analysis.pairs import row_norms
 from posviz.analysis.similarity import (
-    METRICS,
     OffsetProfile,
     Pooled,
     adjacent,

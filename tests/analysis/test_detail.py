@@ -7,8 +7,9 @@ import pytest
 
 from posviz.analysis import detail
 from posviz.analysis.detail import similarity_window
+from posviz.analysis.metrics import METRICS
 from posviz.analysis.references import random_normal
-from posviz.analysis.similarity import METRICS, similarity
+from posviz.analysis.similarity import similarity
 
 every_metric = pytest.mark.parametrize("metric", METRICS)
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from posviz.analysis.metrics import METRICS
 from posviz.analysis.references import random_normal
-from posviz.analysis.similarity import METRICS, pooled_similarity, similarity
+from posviz.analysis.similarity import pooled_similarity, similarity
 from posviz.analysis.summary import analyze
 from posviz.figures.heatmap import heatmap
 from posviz.table import PositionTable, Provenance
