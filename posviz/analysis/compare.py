@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posviz.analysis.decomposition import Decomposition, decompose
+from posviz.analysis.decomposition import decompose
+from posviz.analysis.likeness import agreement, align, cka, moments, principal_angles, shuffled
 from posviz.analysis.measures import Measures, Scalars, measure, nested
 from posviz.analysis.pairs import unit_rows
 from posviz.analysis.waves import Helix, helix
@@ -22,11 +23,9 @@ if TYPE_CHECKING:
 Array = NDArray[np.floating]
 Float64 = NDArray[np.float64]
 
-SUBSPACE = 10  # leading components whose subspaces are compared
 CURVE = 3  # components that the aligned curves are kept in
 NULL_REPEATS = 20  # shuffles at most, and what they may cost together in multiplications
 NULL_WORK = 20_000_000_000
-NULL_TURNS = 200_000_000  # the same of the shuffles that a rotation is found for
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,13 +151,13 @@ def compare(
     if repeats is None:
         work = max(len(x) * x.shape[1] * y.shape[1], 1)
         repeats = int(np.clip(NULL_WORK // work, 3, NULL_REPEATS))
-    null = _null(x, y, units, other_units, repeats=repeats, seed=seed)
+    null = shuffled(x, y, units, other_units, repeats=repeats, seed=seed)
     return Comparison(
         cka=cka(x, y),
         cka_null=_percentile(null.cka, 95),
         procrustes=alignment.residual if x.any() and y.any() else None,
         procrustes_null=_percentile(null.procrustes, 5),
-        cosine_agreement=_agreement(units, other_units, _moments(units), _moments(other_units)),
+        cosine_agreement=agreement(units, other_units, moments(units), moments(other_units)),
         cosine_agreement_null=_percentile(null.cosine_agreement, 95),
         principal_angles=principal_angles(first, second),
         positions=positions,
@@ -173,161 +172,5 @@ def compare(
     )
 
 
-def cka(x: Array, y: Array) -> float | None:
-    """Linear centred kernel alignment of two arrays with the same number of rows.
-
-    ||X^T Y||² / (||X^T X|| ||Y^T Y||) with centred columns, in [0, 1]; None where one of them
-    has no variance.
-
-    References
-    ----------
-    Kornblith et al. (2019), arXiv:1905.00414.
-    """
-    x, y = _unit(x), _unit(y)
-    if not x.any() or not y.any():
-        return None
-    shared = np.square(x.T @ y).sum()
-    return float(shared / np.sqrt(np.square(x.T @ x).sum() * np.square(y.T @ y).sum()))
-
-
-@dataclass(frozen=True, eq=False)
-class Alignment:
-    """The second shape laid over the first.
-
-    Parameters
-    ----------
-    residual : float
-        1 - (sum of singular values of X^T Y)², both centred and of unit size: in [0, 1].
-    aligned : array of shape (n_rows, wider of both)
-        The second, rotated (a mirror image is allowed) and scaled to fit the first, about 0.
-    reference : array of the same shape
-        The first, centred; the narrower of the two is filled up with zeros.
-    """
-
-    residual: float
-    aligned: Float64
-    reference: Float64
-
-
-def align(x: Array, y: Array) -> Alignment:
-    """Rotate and scale ``y`` (n_rows, k) onto ``x`` (n_rows, m): orthogonal Procrustes.
-
-    References
-    ----------
-    Schönemann (1966), "A generalized solution of the orthogonal Procrustes problem",
-    Psychometrika 31(1).
-    """
-    width = max(x.shape[1], y.shape[1])
-    x, y = (np.pad(rows, ((0, 0), (0, width - rows.shape[1]))) for rows in (x, y))
-    reference = x - x.mean(axis=0, dtype=np.float64)
-    x, y = _unit(x), _unit(y)
-    left, values, right = np.linalg.svd(x.T @ y)
-    fit = min(float(values.sum()), 1.0)
-    size = np.linalg.norm(reference)
-    return Alignment(1 - fit**2, fit * size * (y @ (left @ right).T), reference)
-
-
-def principal_angles(a: Decomposition, b: Decomposition, *, k: int = SUBSPACE) -> Float64 | None:
-    """Angles between the subspaces of the first ``k`` axes, in degrees, smallest first.
-
-    None for tables of different widths: their dimensions have nothing to do with each other. So
-    are those of two models trained apart, and 90 is then no surprise.
-
-    References
-    ----------
-    Björck and Golub (1973), "Numerical methods for computing angles between linear subspaces",
-    Mathematics of Computation 27(123).
-    """
-    if a.axes.shape[1] != b.axes.shape[1]:
-        return None
-    first, second = a.axes[: min(k, a.rank)], b.axes[: min(k, b.rank)]
-    if not len(first) or not len(second):
-        return None
-    cosines = np.linalg.svd(first @ second.T, compute_uv=False)
-    # The cosine is blind below 1e-8 radians, and so to 1e-6 degrees: enough for a screen.
-    angles: Float64 = np.degrees(np.arccos(np.clip(cosines, 0.0, 1.0)))
-    return angles
-
-
-def cosine_agreement(x: Array, y: Array) -> float | None:
-    """Correlation of the cosines of two arrays with the same number of rows, over pairs i < j.
-
-    In [-1, 1]; not centred. None below three rows or where all cosines of one of them agree.
-
-    References
-    ----------
-    Kriegeskorte, Mur and Bandettini (2008), "Representational similarity analysis", Frontiers in
-    Systems Neuroscience 2.
-    """
-    u, v = (unit_rows(rows).astype(np.float64) for rows in (x, y))
-    return _agreement(u, v, _moments(u), _moments(v))
-
-
-def _agreement(
-    u: Float64, v: Float64, of_u: tuple[float, float], of_v: tuple[float, float]
-) -> float | None:
-    """The same of unit rows and their moments, without looking at pairs: Σ (uu')(vv') = |U'V|²."""
-    (mean_u, spread_u), (mean_v, spread_v) = of_u, of_v
-    # Cosines are known to about 1e-6; below that they all agree.
-    if min(spread_u, spread_v) <= 1e-12:
-        return None
-    own = np.einsum("ij,ij->i", u, u) * np.einsum("ij,ij->i", v, v)
-    product = _mean_of_pairs(np.square(u.T @ v).sum(), own)
-    return float(np.clip((product - mean_u * mean_v) / np.sqrt(spread_u * spread_v), -1.0, 1.0))
-
-
-def _moments(u: Float64) -> tuple[float, float]:
-    """Mean and variance of the cosines of unit rows over pairs i < j; zeros below three rows."""
-    if len(u) < 3:
-        return 0.0, 0.0
-    own = np.einsum("ij,ij->i", u, u)  # 1, or 0 for a zero row
-    mean = _mean_of_pairs(np.square(u.sum(axis=0)).sum(), own)
-    return mean, _mean_of_pairs(np.square(u.T @ u).sum(), own**2) - mean**2
-
-
-def _mean_of_pairs(everything: float, diagonal: Float64) -> float:
-    """Mean over i < j of a symmetric matrix, from the sum of all and its diagonal."""
-    n_rows = len(diagonal)
-    return float(everything - diagonal.sum()) / (n_rows * (n_rows - 1))
-
-
-@dataclass(frozen=True)
-class _Null:
-    """The numbers of each shuffle; empty where they do not exist."""
-
-    cka: list[float]
-    procrustes: list[float]
-    cosine_agreement: list[float]
-
-
-def _null(x: Float64, y: Float64, u: Float64, v: Float64, *, repeats: int, seed: int) -> _Null:
-    """Everything again with the rows of the second table shuffled."""
-    x, y = _unit(x), _unit(y)
-    null = _Null([], [], [])
-    if not x.any() or not y.any():
-        return null
-    rng = np.random.default_rng(seed)
-    size = float(np.sqrt(np.square(x.T @ x).sum() * np.square(y.T @ y).sum()))
-    turns = int(np.clip(NULL_TURNS // max(x.shape[1], y.shape[1]) ** 3, 1, repeats))
-    of_u, of_v = _moments(u), _moments(v)
-    for repeat in range(repeats):
-        order = rng.permutation(len(y))
-        # Both are centred already, and a shuffle keeps them so: only the numerator changes.
-        cross = x.T @ y[order]
-        null.cka.append(float(np.square(cross).sum()) / size)
-        if repeat < turns:
-            fit = min(float(np.linalg.svd(cross, compute_uv=False).sum()), 1.0)
-            null.procrustes.append(1 - fit**2)
-        if (agreement := _agreement(u, v[order], of_u, of_v)) is not None:
-            null.cosine_agreement.append(agreement)
-    return null
-
-
 def _percentile(values: list[float], percent: float) -> float | None:
     return float(np.percentile(values, percent)) if values else None
-
-
-def _unit(rows: Array) -> Float64:
-    centred: Float64 = rows - rows.mean(axis=0, dtype=np.float64)
-    size = float(np.linalg.norm(centred))
-    return centred / size if size > 0 else centred

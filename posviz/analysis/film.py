@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from posviz.analysis.compare import align
 from posviz.analysis.decomposition import decompose
+from posviz.analysis.likeness import align
 
 Array = NDArray[np.floating]
 Float64 = NDArray[np.float64]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from posviz.analysis.compare import principal_angles
 from posviz.analysis.coordinates import coordinate_energy
 from posviz.analysis.decomposition import Decomposition, decompose
+from posviz.analysis.likeness import principal_angles
 from posviz.analysis.nulls import NULLS
 from posviz.analysis.pairs import unit_rows
 
