@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from posviz.errors import ModelError
+from posviz.model.loading import open_model
 from posviz.model.loss import loss_by_position
 from posviz.model.memory import sequences_at_once
 from posviz.model.places import read_json
-from posviz.model.runner import Model, open_model
 from posviz.model.texts import Sequences, Tokens, tokenized, too_short
 from posviz.runfolder import CONFIG
 from posviz.training import finetuner
@@ -27,6 +27,7 @@ from posviz.training.text import library_text, read_text
 from posviz.training.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
+    from posviz.model.runner import Model
     from posviz.sources import Access
     from posviz.training.config import TrainConfig
 

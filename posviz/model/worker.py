@@ -45,8 +45,8 @@ def _measure(asked: dict[str, Any], fetching: list[Download]) -> None:
         fetching.append(Download(asked["order"]["ref"], access))
         folder = fetching[0].run(partial(say, "fetching"))
     say("opening")
+    from posviz.model.loading import open_model
     from posviz.model.measuring import Order, measure
-    from posviz.model.runner import open_model
     from posviz.model.transport import packed
 
     order = Order(**{**asked["order"], "methods": tuple(asked["order"]["methods"])})

@@ -181,7 +181,7 @@ def _measure(of: Inside) -> Measured:
         return kept[of.key]
     with st.spinner("Opening the model …"):
         from posviz.model.ablations import ablate, ablate_vectors, usual, usual_sequences
-        from posviz.model.runner import open_model
+        from posviz.model.loading import open_model
 
         model = open_model(of.found.ref, access=visitor_access())
         many = OWN if model.training is not None else OTHERS

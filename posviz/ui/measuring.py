@@ -187,7 +187,7 @@ def _finished(asked: Order) -> list[Begun | Measured]:
 
 @st.cache_resource(max_entries=MODELS, show_spinner=False)
 def _model(ref: str, fingerprint: str, _access: Access) -> Model:
-    from posviz.model.runner import open_model
+    from posviz.model.loading import open_model
 
     return open_model(ref, access=_access)
 

@@ -144,8 +144,8 @@ def _said(reel: Reel, tried: Tried) -> str:
 @st.cache_resource(max_entries=8, show_spinner="Reading with each table …")
 def _tried(ref: str, changed: str, _access: Access) -> Tried:
     from posviz.model.ablations import ablate, usual, usual_sequences
+    from posviz.model.loading import open_model
     from posviz.model.reach import reach, refusal
-    from posviz.model.runner import open_model
 
     model = open_model(ref, access=_access)
     return Tried(

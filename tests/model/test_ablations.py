@@ -14,8 +14,8 @@ from posviz.model.ablations import (
     usual,
     usual_sequences,
 )
+from posviz.model.loading import open_model
 from posviz.model.loss import loss_by_position
-from posviz.model.runner import open_model
 
 WEIGHTS = np.random.default_rng(0).normal(0.1, 1, (20, 12)).astype(np.float32)
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from posviz.interpolation import METHODS
 from posviz.model.drift import drift, read_in_parts, text_only
+from posviz.model.loading import open_model
 from posviz.model.measuring import Begun, Measured, Order, measure
-from posviz.model.runner import Model, open_model
 from posviz.model.texts import sequences
+
+if TYPE_CHECKING:
+    from posviz.model.runner import Model
 
 Make = Callable[[str], tuple[Path, Any]]
 

@@ -12,8 +12,8 @@ import pytest
 
 from posviz.errors import ModelError
 from posviz.model.jobs import Job, Jobs
+from posviz.model.loading import open_model
 from posviz.model.measuring import Begun, Measured, Order, measure
-from posviz.model.runner import open_model
 from posviz.model.transport import packed, unpacked
 from posviz.sources import Access
 from posviz.sources.access import access_of, packed_access

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from posviz.interpolation import METHODS, extend
+from posviz.model.loading import open_model
 from posviz.model.loss import LossByPosition, loss_by_position, smoothed
-from posviz.model.runner import Model, open_model
 from posviz.model.texts import sequences
 from posviz.sources.demos import DEMOS
+
+if TYPE_CHECKING:
+    from posviz.model.runner import Model
 
 RESAMPLED = [key for key, method in METHODS.items() if method.family == "resample"]
 APPENDED = [key for key, method in METHODS.items() if method.family == "append"]

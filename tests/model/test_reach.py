@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
+from posviz.model.loading import open_model
 from posviz.model.loss import loss_by_position
 from posviz.model.reach import Reach, lengths, reach, refusal
-from posviz.model.runner import Model, open_model
 from posviz.model.texts import sequences
 from posviz.training.config import default_config
 from posviz.training.engine import train
+
+if TYPE_CHECKING:
+    from posviz.model.runner import Model
 
 
 @pytest.fixture(scope="module")

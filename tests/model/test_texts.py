@@ -7,16 +7,19 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from posviz.errors import ModelError
-from posviz.model.runner import Model, open_model
+from posviz.model.loading import open_model
 from posviz.model.texts import Sequences, sequences
 from posviz.sources.demos import DEMOS
 from posviz.training.tasks import IGNORED
+
+if TYPE_CHECKING:
+    from posviz.model.runner import Model
 
 Make = Callable[[str], tuple[Path, Any]]
 

@@ -18,8 +18,8 @@ from posviz.analysis.definitions import DEFINITIONS
 from posviz.analysis.similarity import pooled_similarity
 from posviz.figures.picture import CellFilm
 from posviz.interpolation import METHODS, extend, holdout
+from posviz.model.loading import open_model
 from posviz.model.loss import loss_by_position
-from posviz.model.runner import open_model
 from posviz.model.texts import sequences
 from posviz.sources.demos import DEMOS
 from posviz.ui import results, stretch_films

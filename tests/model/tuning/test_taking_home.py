@@ -12,8 +12,8 @@ import torch
 
 import posviz
 from posviz.interpolation import extend
+from posviz.model.loading import open_model
 from posviz.model.loss import loss_by_position
-from posviz.model.runner import open_model
 from posviz.model.texts import sequences
 from posviz.training.pretrained import PretrainedConfig
 

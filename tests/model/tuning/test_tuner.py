@@ -14,9 +14,9 @@ import torch
 import posviz
 from posviz.errors import ModelError, PosvizError
 from posviz.interpolation import extend
+from posviz.model.loading import open_model
 from posviz.model.loss import loss_by_position
 from posviz.model.measuring import Measured, Order, measure
-from posviz.model.runner import open_model
 from posviz.model.texts import sequences
 from posviz.model.tuner import Tuner, trainer_of
 from posviz.training.engine import train

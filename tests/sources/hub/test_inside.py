@@ -74,7 +74,7 @@ def test_the_tokenizer_travels_too(hub, tmp_path):
 
 def test_running_it_is_another_matter(hub, tmp_path):
     """Rows travel by themselves; a whole model only when somebody asks for it."""
-    from posviz.model.runner import open_model
+    from posviz.model.loading import open_model
 
     fake, _ = hub
     with pytest.raises(ModelError):
