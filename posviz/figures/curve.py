@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,24 +10,19 @@ import numpy as np
 from posviz.figures.camera import WIDE, first_view
 from posviz.figures.colourbar import ROOM, add_colour_bar
 from posviz.figures.picture import Picture
+from posviz.figures.points import Drawn, alt, chosen, hover, segments, visible, with_room
 from posviz.figures.theme import (
     LIGHT,
     POSITION,
     blank,
     colourscale,
-    position_colours,
 )
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
     from numpy.typing import ArrayLike, NDArray
 
-SEGMENTS = 32
-"""Pieces of one colour that a two-dimensional curve is drawn in: SVG lines have one colour."""
-
 _ENDS = {"first": 0, "last": -1}  # names of the labels at the ends, and the rows they stand at
-_GRID = 2048  # no screen shows a curve on more points than this across
-_ROOM = 0.08  # free margin round a curve, as a share of its extent
 
 
 @dataclass(frozen=True)
@@ -77,7 +71,7 @@ def curve_2d(
     Picture
         One line trace a coloured segment; ``customdata`` holds positions.
     """
-    data = _Drawn.of(scores, shares, positions, components)
+    data = Drawn.of(scores, shares, positions, components)
     figure = blank(
         margin={"l": 8, "r": 16, "t": ROOM, "b": 8},
         xaxis={"title": {"text": data.titles[0]}, "range": with_room(data.extent[0])},
@@ -95,8 +89,8 @@ def curve_2d(
             line={"color": LIGHT.faint, "width": 1.5}, name=behind.label,
         )  # fmt: skip
         _note(figure, back[-1], behind.label, (0, -12), LIGHT.ink_soft)
-    shown = _visible(data.points)
-    hover = _hover(data.names)
+    shown = visible(data.points)
+    words = hover(data.names)
     for rows, colour in segments(shown, data.fraction):
         figure.add_scatter(
             x=_f32(data.points[rows, 0]),
@@ -104,12 +98,12 @@ def curve_2d(
             customdata=data.positions[rows],
             mode="lines",
             line={"color": colour, "width": 3},
-            hovertemplate=hover,
+            hovertemplate=words,
             meta="walk",
         )
     _ends_2d(figure, data)
     _colour_bar(figure, data.positions)
-    return Picture(figure, _alt(data, name, behind))
+    return Picture(figure, alt(data, name, behind.label if behind else None))
 
 
 def curve_3d(
@@ -130,7 +124,7 @@ def curve_3d(
     Picture
         One ``scatter3d`` line whose colour is the position; ``customdata`` holds positions.
     """
-    data = _Drawn.of(scores, shares, positions, components)
+    data = Drawn.of(scores, shares, positions, components)
     ranges = [with_room(extent) for extent in data.extent]
     axes = zip(("xaxis", "yaxis", "zaxis"), data.titles, ranges, strict=True)
     scene: dict[str, Any] = {
@@ -153,7 +147,7 @@ def curve_3d(
             x=back[:, 0], y=back[:, 1], z=back[:, 2], mode="lines", hoverinfo="skip",
             line={"color": LIGHT.faint, "width": 2}, name=behind.label,
         )  # fmt: skip
-    shown = _visible(data.points)
+    shown = visible(data.points)
     points = _f32(data.points[shown])
     figure.add_scatter3d(
         x=points[:, 0],
@@ -168,7 +162,7 @@ def curve_3d(
             "cmax": int(max(data.positions[-1], data.positions[0] + 1)),
             "width": 6,
         },
-        hovertemplate=_hover(data.names),
+        hovertemplate=hover(data.names),
         meta="walk",
     )
     ends = _f32(data.points[[0, -1]])
@@ -177,91 +171,10 @@ def curve_3d(
         marker={"color": [POSITION[0], POSITION[-1]], "size": 5, "line": {"width": 0}},
     )  # fmt: skip
     _colour_bar(figure, data.positions, space=True)
-    return Picture(figure, _alt(data, name, behind))
+    return Picture(figure, alt(data, name, behind.label if behind else None))
 
 
-@dataclass(frozen=True)
-class _Drawn:
-    """What both curves draw: points (n, axes), their positions, and the words of the axes."""
-
-    points: NDArray[np.float64]
-    positions: NDArray[np.int64]
-    titles: tuple[str, ...]
-    names: tuple[str, ...]
-    shares: tuple[float, ...] | None
-
-    @classmethod
-    def of(
-        cls,
-        scores: ArrayLike,
-        shares: ArrayLike | None,
-        positions: ArrayLike | None,
-        components: tuple[int, ...],
-    ) -> _Drawn:
-        points = chosen(scores, components)
-        at = np.arange(len(points)) if positions is None else np.asarray(positions)
-        names = tuple(f"component {c + 1}" for c in components)
-        held = None
-        titles = names
-        if shares is not None:
-            given = np.atleast_1d(np.asarray(shares, dtype=float))
-            held = tuple(float(given[c]) if c < len(given) else 0.0 for c in components)
-            titles = tuple(f"{n} · {_percent(s)}" for n, s in zip(names, held, strict=True))
-        return cls(points, at.astype(np.int64), titles, names, held)
-
-    @property
-    def fraction(self) -> NDArray[np.float64]:
-        """Where each row lies between the first and the last position, in [0, 1]."""
-        since: NDArray[np.float64] = (self.positions - self.positions[0]).astype(np.float64)
-        return since / np.float64(max(since[-1], 1.0))
-
-    @property
-    def extent(self) -> list[tuple[float, float]]:
-        """Lowest and highest score on each axis."""
-        low, high = np.min(self.points, axis=0), np.max(self.points, axis=0)
-        return list(zip(low.tolist(), high.tolist(), strict=True))
-
-
-def chosen(scores: ArrayLike, components: tuple[int, ...]) -> NDArray[np.float64]:
-    """The wanted columns; a component that the table does not have is 0 everywhere."""
-    given = np.asarray(scores, dtype=np.float64)
-    points = np.zeros((len(given), len(components)))
-    for column, component in enumerate(components):
-        if component < given.shape[1]:
-            points[:, column] = given[:, component]
-    return points
-
-
-def _visible(points: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Rows to draw: a run of points inside one screen pixel is drawn once.
-
-    Unlike taking every n-th row, this cannot show a slower oscillation than there is.
-    """
-    low = points.min(axis=0)
-    extent = float((points.max(axis=0) - low).max())
-    if len(points) <= _GRID or extent == 0:
-        return np.arange(len(points))
-    cell = np.floor((points - low) / extent * _GRID).astype(np.int64)
-    moved = np.any(cell[1:] != cell[:-1], axis=1)
-    keep = np.concatenate([[True], moved])
-    keep[-1] = True
-    return np.flatnonzero(keep)
-
-
-def segments(
-    shown: NDArray[np.intp], fraction: NDArray[np.float64]
-) -> Iterator[tuple[NDArray[np.intp], str]]:
-    """Rows and colour of each piece; a piece ends where the next begins, so no gap shows."""
-    if len(shown) == 1:
-        yield shown, POSITION[0]
-        return
-    edges = np.unique(np.linspace(0, len(shown) - 1, min(SEGMENTS, len(shown) - 1) + 1).astype(int))
-    middles = (fraction[shown[edges[:-1]]] + fraction[shown[edges[1:]]]) / 2
-    for start, stop, colour in zip(edges, edges[1:], position_colours(middles), strict=False):
-        yield shown[start : stop + 1], colour
-
-
-def _ends_2d(figure: go.Figure, data: _Drawn) -> None:
+def _ends_2d(figure: go.Figure, data: Drawn) -> None:
     """A dot and the number of the position at both ends of the curve."""
     ends = data.points[[0, -1]]
     figure.add_scatter(
@@ -286,7 +199,7 @@ def _outward(points: NDArray[np.float64]) -> list[tuple[float, float]]:
     return shifts
 
 
-def _ends_3d(data: _Drawn) -> list[dict[str, Any]]:
+def _ends_3d(data: Drawn) -> list[dict[str, Any]]:
     return [
         {
             "x": float(data.points[row, 0]),
@@ -330,36 +243,6 @@ def _colour_bar(figure: go.Figure, positions: NDArray[np.int64], *, space: bool 
     first, last = int(positions[0]), int(positions[-1])
     words = (f"position {first:,}", f"{last:,}")
     add_colour_bar(figure, POSITION, (first, last), words, space=space)
-
-
-def with_room(extent: tuple[float, float]) -> list[float]:
-    """An axis range that holds ``extent`` and some air; ±1 round a single value."""
-    low, high = extent
-    room = (high - low) * _ROOM or 1.0
-    return [low - room, high + room]
-
-
-def _hover(names: tuple[str, ...]) -> str:
-    scores = "".join(f"<br>{n}: %{{{a}:.3f}}" for n, a in zip(names, "xyz", strict=False))
-    return f"<b>position %{{customdata:,}}</b>{scores}<extra></extra>"
-
-
-def _alt(data: _Drawn, name: str, behind: Behind | None) -> str:
-    first, last = int(data.positions[0]), int(data.positions[-1])
-    kind = {2: "Plane", 3: "Space"}[len(data.names)]
-    axes = ", ".join(data.titles)
-    held = (
-        f" Together they hold {_percent(sum(data.shares))} of the variance." if data.shares else ""
-    )
-    faint = f" Faintly behind it: {behind.label}." if behind else ""
-    return (
-        f"{kind} curve of {name}: {len(data.points):,} positions joined in order, "
-        f"from {first:,} (indigo) to {last:,} (amber), on {axes}.{held}{faint}"
-    )
-
-
-def _percent(share: float) -> str:
-    return f"{share:.1%}".replace("%", " %")
 
 
 def _f32(values: NDArray[np.float64]) -> NDArray[np.float32]:

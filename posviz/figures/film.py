@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from posviz.figures.curve import chosen, curve_2d, curve_3d, with_room
+from posviz.figures.curve import curve_2d, curve_3d
 from posviz.figures.picture import Film, Picture
+from posviz.figures.points import chosen, with_room
 from posviz.figures.theme import LIGHT
 
 if TYPE_CHECKING:

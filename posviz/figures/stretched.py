@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from posviz.figures.curve import chosen
 from posviz.figures.film import curve_film, curve_frame
 from posviz.figures.lines import add_line, add_nulls, gaps, padded
 from posviz.figures.picture import CellFilm, Film, Picture
+from posviz.figures.points import chosen
 from posviz.figures.theme import LIGHT, blank
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from posviz.figures.colourbar import ROOM, add_colour_bar
-from posviz.figures.curve import segments
 from posviz.figures.lines import gaps
 from posviz.figures.picture import Picture, Raster, quantise
+from posviz.figures.points import segments
 from posviz.figures.theme import PALETTES, blank
 from posviz.wording import significant
 

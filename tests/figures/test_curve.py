@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from posviz.figures.camera import USUAL, WIDE
-from posviz.figures.curve import SEGMENTS, Behind, curve_2d, curve_3d
+from posviz.figures.curve import Behind, curve_2d, curve_3d
+from posviz.figures.points import SEGMENTS
 from posviz.figures.theme import LIGHT, POSITION
 
 if TYPE_CHECKING:
