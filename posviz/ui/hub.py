@@ -10,6 +10,7 @@ import streamlit as st
 from posviz.errors import PosvizError
 from posviz.sources import PRESETS
 from posviz.sources.search import HubModel, search
+from posviz.ui import opened
 from posviz.ui.access import PASTED, visitor_access
 from posviz.ui.format import literal
 
@@ -41,6 +42,7 @@ def find(choose: Callable[[str], None]) -> None:
             type="password",
             key=PASTED,
             persist_state="session",
+            on_change=opened.try_again,  # a model that was refused without it
             help="For gated and private models. It is kept for this visit only and never shown.",
         )
 

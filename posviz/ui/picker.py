@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
-from posviz.sources import FORMATS, PRESETS
+from posviz.sources import PRESETS
 from posviz.ui import address, hub, opened, results, uploads
 from posviz.ui.format import count, counted, listed, literal
 
@@ -29,7 +29,6 @@ GRAMMAR = (
     "Pick one, or type your own: a Hub model as `hub:OWNER/NAME` (only the table's "
     "bytes are fetched), a path on this machine, `sinusoidal:LxD` or `random:LxD:SEED`."
 )
-ENDINGS = sorted({end for form in FORMATS.values() for end in form.endings} | {".json"})
 
 
 def sidebar() -> Opened:
@@ -100,7 +99,6 @@ def _open_another() -> None:
         most = int(st.get_option("server.maxUploadSize"))  # MB, as the operator set it
         st.file_uploader(
             "A checkpoint, or its table alone",
-            type=ENDINGS,
             accept_multiple_files=True,
             max_upload_size=most,
             key=f"upload-{turn}",
@@ -108,8 +106,9 @@ def _open_another() -> None:
             help="Add its config.json too, and every shard if there are several.",
         )
         st.caption(
-            f"Up to {most:,} MB; only the table is kept. For a larger model, type its path "
-            f"or `hub:OWNER/NAME` in the box above."
+            f"Safetensors, PyTorch, GGUF, Keras, NumPy, TSV or CSV, up to {most:,} MB; only the "
+            f"table is kept. For a larger model, type its path or `hub:OWNER/NAME` in the box "
+            f"above."
         )
 
 

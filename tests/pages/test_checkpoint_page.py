@@ -207,7 +207,7 @@ def test_what_was_read_is_never_more_than_there_is(tmp_path: Path) -> None:
     assert f"of {whole} bytes" in said(run(table=str(tmp_path / "model.safetensors")))
 
 
-@pytest.mark.parametrize("name", ["MODEL.SAFETENSORS", "model.Safetensors"])
+@pytest.mark.parametrize("name", ["MODEL.SAFETENSORS", "model.Safetensors", "model", "a.pth.tar"])
 def test_u03_upper_case_endings_are_taken(name: str) -> None:
     app = upload(run(), (name, save({"wpe.weight": ROWS})))
     assert not app.error
@@ -318,6 +318,10 @@ def test_two_models_at_once_say_which_is_open() -> None:
         ("model.pt", b"\x80\x04cos\nsystem\nX\x04\x00\x00\x00true\x85R.", "a bare Python pickle"),
         ("model.safetensors", b"version https://git-lfs.github.com/spec/v1\nsize 5\n", "Git LFS"),
         ("t.csv", b"1,2\n3,word\n", "line 2, column 2"),
+        ("model.onnx", b"\x08\x07\x12\x07pytorch", "an ONNX graph"),
+        ("flax_model.msgpack", b"\x81\xa6params\x80", "Flax weights"),
+        ("model.zip", b"PK\x03\x04", "incomplete"),
+        ("weights", b"MZ\x90\x00\x03", "is not a checkpoint that is read here"),
     ],
 )
 def test_uploads_that_are_no_checkpoints_are_explained(
