@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from posviz.figures.theme import LIGHT, SMALL_SIZE, colourscale
+from posviz.figures.theme import LIGHT, PALETTES, SMALL_SIZE, colourscale
+from posviz.wording import significant
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -14,6 +15,12 @@ ROOM = 24
 
 _LENGTH = 150  # pixels
 _LETTER = 5.8  # pixels, about the width of a letter of this size
+
+
+def add_bar_about_zero(figure: go.Figure, label: str, limit: float) -> None:
+    """The bar of values from ``-limit`` to ``limit``; ``label`` is what they are called."""
+    words = (f"{label} {significant(-limit, figures=2)}", significant(limit, figures=2))
+    add_colour_bar(figure, PALETTES["diverging"], (-limit, limit), words)
 
 
 def add_colour_bar(

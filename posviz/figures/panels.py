@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from posviz.figures.colourbar import ROOM, add_colour_bar
+from posviz.figures.colourbar import ROOM, add_bar_about_zero
 from posviz.figures.picture import Picture, Raster, quantise
 from posviz.figures.strips import WORDS, shown
-from posviz.figures.theme import LIGHT, PALETTES, SMALL_SIZE, blank
+from posviz.figures.theme import LIGHT, SMALL_SIZE, blank
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -93,8 +93,7 @@ def panels(
             text=escape(title, quote=False).replace("\n", "<br>"), align="left",
             font={"color": LIGHT.ink, "size": SMALL_SIZE},
         )  # fmt: skip
-    ends = (f"{label} −{limit:.2g}", f"{limit:.2g}")
-    add_colour_bar(figure, PALETTES["diverging"], (-limit, limit), ends)
+    add_bar_about_zero(figure, label, limit)
     alt = (
         f"Maps of {label} between the {count} tokens of {name}, who asks by who answers: "
         f"{', '.join(maps).replace(chr(10), ' ')}. Values reach ±{limit:.2g}."

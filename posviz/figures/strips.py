@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from posviz.figures.colourbar import ROOM, add_colour_bar
+from posviz.figures.colourbar import ROOM, add_bar_about_zero
 from posviz.figures.picture import Picture, Raster, quantise
-from posviz.figures.theme import LIGHT, PALETTES, SMALL_SIZE, blank
+from posviz.figures.theme import LIGHT, SMALL_SIZE, blank
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -114,8 +114,7 @@ def strips(
             x=0, xref="paper", y=start - 0.5, yref="y", xanchor="left", yanchor="bottom",
             text=escape(label, quote=False), font={"color": LIGHT.ink, "size": SMALL_SIZE},
         )  # fmt: skip
-    ends = (f"value −{limit:.2g}", f"{limit:.2g}")
-    add_colour_bar(figure, PALETTES["diverging"], (-limit, limit), ends)
+    add_bar_about_zero(figure, "value", limit)
     alt = (
         f"{count:,} tokens of {name} in {wide:,} dimensions, as strips of colour: "
         f"{', '.join(parts)}. Values reach ±{limit:.2g}."

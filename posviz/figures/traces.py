@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from posviz.figures.colourbar import ROOM, add_colour_bar
+from posviz.figures.colourbar import ROOM, add_bar_about_zero
 from posviz.figures.lines import gaps
 from posviz.figures.picture import Picture, Raster, quantise
 from posviz.figures.points import segments
-from posviz.figures.theme import PALETTES, blank
+from posviz.figures.theme import blank
 from posviz.wording import significant
 
 if TYPE_CHECKING:
@@ -69,8 +69,7 @@ def trace_map(
         yaxis={"title": {"text": title}, "range": [first + n_rows - 0.5, first - 0.5],
                "showgrid": False},
     )  # fmt: skip
-    ends = (f"value {significant(-limit, figures=2)}", significant(limit, figures=2))
-    add_colour_bar(figure, PALETTES["diverging"], (-limit, limit), ends)
+    add_bar_about_zero(figure, "value", limit)
     finite = cells[np.isfinite(cells)]
     found = (
         f"from {significant(float(finite.min()))} to {significant(float(finite.max()))}"
