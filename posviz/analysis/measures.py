@@ -67,7 +67,7 @@ class Along:
 
 
 @dataclass(frozen=True, eq=False)
-class Measures:
+class Measures(Along):
     """The numbers that a table and its nulls share. Definitions: docs/methods.md."""
 
     singular_values: Float64
@@ -75,13 +75,6 @@ class Measures:
     components: dict[str, int | None]
     effective_rank: EffectiveRank
     norms: Norms
-    cosine: Cosine
-    cosine_centred: Cosine
-    toeplitz_r2: float | None
-    toeplitz_r2_centred: float | None
-    roughness: float | None
-    turning_cosine: float | None
-    power: tuple[PowerLine, ...]
 
     def scalars(self) -> Scalars:
         """Every single number by its dotted name, such as ``cosine.adjacent_mean``."""
