@@ -129,6 +129,15 @@ HEAVY = {"torch", "transformers", "sklearn", "scipy", "huggingface_hub", "stream
          "h5py", "gguf", "pandas"}  # fmt: skip
 
 
+def printed(code: str) -> str:
+    """What a process of its own prints, which has imported nothing yet."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120,
+        cwd=str(sources.layouts.CATALOGUE.parents[2]),
+    )  # fmt: skip
+    return done.stdout
+
+
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads Linux's own account")
 def test_opening_a_file_imports_nothing_heavy_and_stays_small(tmp_path, write_safetensors, rows):
     """A fresh process, as the benchmark has it: 120 MiB resident with the table open."""
@@ -142,11 +151,7 @@ def test_opening_a_file_imports_nothing_heavy_and_stays_small(tmp_path, write_sa
         "status = pathlib.Path('/proc/self/status').read_text()\n"
         "print(int(status.split('VmHWM:')[1].split()[0]) // 1024)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120,
-        cwd=str(sources.layouts.CATALOGUE.parents[2]),
-    )  # fmt: skip
-    modules, resident = done.stdout.splitlines()
+    modules, resident = printed(code).splitlines()
     assert not HEAVY & set(modules.split())
     assert int(resident) < 120
 
@@ -159,11 +164,7 @@ def test_hub_references_ask_for_huggingface_hub_alone(tmp_path):
         "except sources.checkpoint.SourceError: pass\n"
         "print(*sys.modules)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120,
-        cwd=str(sources.layouts.CATALOGUE.parents[2]),
-    )  # fmt: skip
-    assert HEAVY & set(done.stdout.split()) == {"huggingface_hub"}
+    assert HEAVY & set(printed(code).split()) == {"huggingface_hub"}
 
 
 @pytest.mark.parametrize("ref", ["x" * 3000, "a/" * 2000, "one " * 900])

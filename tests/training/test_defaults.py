@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import pytest
-import torch
 
 from posviz.training.config import default_config
 from posviz.training.loop import snapshots
 from posviz.training.metrics import table_metrics
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
-
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(1200),
+    pytest.mark.usefixtures("one_thread"),
+]
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -163,17 +163,14 @@ def test_no_symbol_of_the_training_text_is_missing_an_unknown(name: str) -> None
 
 
 def test_training_a_demo_writes_the_same_folder_twice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    one_thread: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from dataclasses import replace
 
     short = replace(DEMOS["bert-mini"], config=replace(DEMOS["bert-mini"].config, steps=12))
     monkeypatch.setitem(DEMOS, "bert-mini", short)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
     for folder in ("once", "again"):
         train_demo("bert-mini", tmp_path / folder)
-    torch.set_num_threads(threads)
     once, again = (
         {path.name: path.read_bytes() for path in (tmp_path / folder).iterdir()}
         for folder in ("once", "again")

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from safetensors.torch import load_file
 
 from posviz.errors import TrainingError
@@ -18,19 +17,13 @@ from posviz.training.huggingface import fill, from_config
 from posviz.training.loop import Trainer, held_out_loss
 from posviz.training.runs import open_run
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 SMALL = {"n_positions": 16, "d_model": 16, "batch_size": 4}
 FILES = {
     *("config.json", "vocab.json", "metrics.jsonl"),
     *("snapshots.safetensors", "model.safetensors", "resume.safetensors"),
 }
-
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def small(**settings: object) -> TrainConfig:

@@ -15,15 +15,9 @@ from posviz.training.loop import Trainer, held_out_loss, snapshots
 from posviz.training.schedule import scheduled_steps
 from posviz.training.tasks import TASKS
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 SMALL = {"n_positions": 16, "d_model": 16, "batch_size": 4}
-
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def tables(config: TrainConfig) -> list[np.ndarray]:

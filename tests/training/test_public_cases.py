@@ -96,19 +96,12 @@ def test_stop_ends_the_worker_keeps_the_table_and_leaves_room_for_a_new_run(
     assert open_run(tmp_path / "first").steps == kept.steps
 
 
-def test_the_same_seed_gives_the_same_bits_and_another_does_not() -> None:
+def test_the_same_seed_gives_the_same_bits_and_another_does_not(one_thread: None) -> None:
     """T09: pytorch#11278, hiyouga/LlamaFactory#4811, pytorch/examples#542."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        runs = [
-            [now.table for now in snapshots(default_config("sticky-mlm", steps=50, seed=seed))]
-            for seed in (0, 0, 1)
-        ]
-    finally:
-        torch.set_num_threads(before)
+    runs = [
+        [now.table for now in snapshots(default_config("sticky-mlm", steps=50, seed=seed))]
+        for seed in (0, 0, 1)
+    ]
     assert np.array_equal(runs[0], runs[1])
     assert not np.array_equal(runs[0][-1], runs[2][-1])
 
