@@ -82,14 +82,22 @@ class Scheme:
     detail: str
 
 
-def rule(name: str) -> str | None:
-    """The rule by which a tensor's name is that of a position table, or None."""
+def is_near(name: str) -> bool:
+    """Whether a name holds letters of which every position table has some; most hold none."""
     lower = name.lower()
-    for letters in _all_letters():
+    for letters in _all_letters():  # a loop costs half of what any() does
         if letters in lower:
             break
     else:
+        return False
+    return True
+
+
+def rule(name: str) -> str | None:
+    """The rule by which a tensor's name is that of a position table, or None."""
+    if not is_near(name):
         return None
+    lower = name.lower()
     name = _end(unwrapped(name))
     possible = [rule for rule in _rules() if rule.letters in lower]
     # Every rule begins a word, and a search would try all letters of a name made to be slow.

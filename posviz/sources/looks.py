@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
     from posviz.sources.formats.tensors import Entry
 
-_MOST_NAMES = 20_000  # that are looked at: one layer is named like the next
+_MOST_NAMES = 20_000  # that are looked at, those that differ in their numbers counted once
 _LONGEST = 200  # characters of a name, from its end
+_DIGITS = str.maketrans("123456789", "000000000")
 _MOST_SETTINGS = 1_000
 _MOST_INSIDE = 50  # of a part: the settings of attention, not a thousand labels
 _LONGEST_VALUE = 40
@@ -80,10 +81,7 @@ def look(entries: Sequence[Entry]) -> Look | None:
 
     Every number in a name counts as 0, so that the layers of a model have few names together.
     """
-    plain = (
-        re.sub(r"\d+", "0", entry.name[-_LONGEST:]).replace("/", ".")
-        for entry in islice(entries, _MOST_NAMES)
-    )
+    plain = (re.sub("0+", "0", name).replace("/", ".") for name in _kinds(entries))
     names = "\n".join(dict.fromkeys(plain))
     for known in _looks():
         if not all(pattern.search(names) for pattern in known.has):
@@ -95,13 +93,23 @@ def look(entries: Sequence[Entry]) -> Look | None:
 
 def tensor_sign(entries: Sequence[Entry]) -> tuple[str, Entry] | None:
     """A tensor that gives the scheme away, and the scheme."""
-    # One search instead of one a tensor.
-    names = "\n".join(entry.name[-_LONGEST:].replace("\n", " ") for entry in entries)
+    kinds = _kinds(entries)
+    names = "\n".join(kinds)  # one search instead of one a tensor
     for sign in _signs("tensor"):
         found = sign.pattern.search(names)
         if found is not None:
-            return sign.scheme, entries[names.count("\n", 0, found.end())]
+            return sign.scheme, [*kinds.values()][names.count("\n", 0, found.end())]
     return None
+
+
+def _kinds(entries: Sequence[Entry]) -> dict[str, Entry]:
+    """The first tensor of each name, all digits taken for 0: layers are named one like the next."""
+    kinds: dict[str, Entry] = {}
+    for entry in entries:
+        kinds.setdefault(entry.name[-_LONGEST:].translate(_DIGITS).replace("\n", " "), entry)
+        if len(kinds) == _MOST_NAMES:
+            break
+    return kinds
 
 
 def setting_sign(configs: Sequence[Mapping[str, object]]) -> str | None:

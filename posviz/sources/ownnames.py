@@ -37,6 +37,8 @@ _SPEAKS = re.compile(
 # What is left away at the end of a path: how frameworks and people call the numbers themselves.
 _LEAVES = {"weight", "weights", "embedding", "embeddings", "embed", "emb", "lut", "table", "vars",
            "value", "param", "params", "pe", "P", "pos_table", "0"}  # fmt: skip
+_MOST_KINDS = 20_000  # of names, those that differ in the numbers of layers counted once
+_DIGITS = str.maketrans("23456789", "11111111")  # 0 says something of its own
 _DEEPEST = 8  # words of a path that are looked at, from its end
 _OTHER = re.compile(
     r"(?:^|[._/])(?:rel|relative|rope|rotary|alibi|conv|bias|ids|mask|optimizer|exp_avg|attn|"
@@ -67,12 +69,19 @@ def _says(word: str) -> bool:
 def find(entries: Iterable[Entry], config: Config | None) -> list[Suspect]:
     """Tensors of two axes that are named so, each as a suspect."""
     found: list[Suspect] = []
+    speaks: dict[tuple[str, str], bool] = {}  # layers are named one like the next
     for entry in entries:
         if len(found) == suspects.MOST_SUSPECTS:
             break
         if len([length for length in entry.shape or () if length > 1]) != 2:
             continue
-        if speaks_of_positions(entry.name):
+        start = max(entry.name.rfind("."), entry.name.rfind("/"))
+        kind = entry.name[:start].translate(_DIGITS), entry.name[start:]
+        if kind not in speaks:
+            if len(speaks) == _MOST_KINDS:
+                break
+            speaks[kind] = speaks_of_positions(entry.name)
+        if speaks[kind]:
             suspect = suspects.examine(entry, config)
             if suspect is not None:
                 found.append(suspect)

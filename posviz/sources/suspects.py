@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from posviz.errors import SourceError
 from posviz.sources import configs, layouts, shapes
 from posviz.sources.formats.dtypes import is_real
 from posviz.sources.formats.tensors import Entry
@@ -23,6 +25,7 @@ ReadEntry = Callable[[Entry], NDArray[np.float32]]
 _MOST_ROWS = 1 << 16  # of a table that is made by combining two axes
 _MOST_BYTES = 256 << 20
 MOST_SUSPECTS = 512  # more than the snapshots of a long training, let alone any model
+_MOST_NEAR = 20_000  # names that come near to those of position tables; models have a few hundred
 
 
 @dataclass(frozen=True)
@@ -135,11 +138,25 @@ class Suspect:
 
 
 def find(entries: Iterable[Entry], config: Config | None) -> list[Suspect]:
-    """Every tensor whose name, type and axes are those of a position table, pairs joined."""
-    found = []
+    """Every tensor whose name, type and axes are those of a position table, pairs joined.
+
+    Raises
+    ------
+    SourceError
+        More names that come near to one than patterns are tried on.
+    """
+    found, near = [], 0
     for entry in entries:
         # Most tensors of a model are told by their axes, at less cost than by their names.
-        if len(entry.shape or ()) > 1 and layouts.rule(entry.name) is not None:
+        if len(entry.shape or ()) < 2 or not layouts.is_near(entry.name):
+            continue
+        near += 1
+        if near > _MOST_NEAR:
+            raise SourceError(
+                f"{entry.file}: more than {_MOST_NEAR:,} of its tensors are named much like "
+                f"position tables, as in no model. Save the table alone in a file of its own."
+            )
+        if layouts.rule(entry.name) is not None:
             suspect = examine(entry, config)
             if suspect is not None and suspect.n_rows > 1 and suspect.kind != "rotary":
                 found.append(suspect)
@@ -150,12 +167,18 @@ def find(entries: Iterable[Entry], config: Config | None) -> list[Suspect]:
 
 def unfit(entries: Sequence[Entry], config: Config | None) -> Entry | None:
     """The tensor that has the name of a position table, and a type or axes that rule one out."""
-    named = [entry for entry in entries if entry.shape is not None and layouts.rule(entry.name)]
-    unreal = (entry for entry in named if not is_real(entry.dtype or "F32"))
-    return next(unreal, None) or next(
-        (entry for entry in named if (found := examine(entry, config)) is None or found.n_rows < 2),
-        None,
-    )
+    unfit = None
+    near = (entry for entry in entries if entry.shape is not None and layouts.is_near(entry.name))
+    for entry in islice(near, _MOST_NEAR):
+        real = is_real(entry.dtype or "F32")
+        if (real and unfit is not None) or layouts.rule(entry.name) is None:
+            continue
+        if not real:
+            return entry
+        found = examine(entry, config)
+        if found is None or found.n_rows < 2:
+            unfit = entry
+    return unfit
 
 
 def examine(entry: Entry, config: Config | None, part: int = 0) -> Suspect | None:

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from posviz import sources
-from posviz.sources import layouts
+from posviz.errors import SourceError
+from posviz.sources import layouts, ownnames
 from posviz.sources.formats.tensors import Entry, brief, excerpt
-from posviz.sources.looks import tensor_sign
+from posviz.sources.looks import look, tensor_sign
 from posviz.sources.ownnames import speaks_of_positions
 from posviz.sources.suspects import find
 
@@ -59,6 +60,42 @@ def test_names_made_to_be_slow_are_not(bounded):
         entries = [Entry(f"{name}{i}", (1,), "F32", 4, "x") for i in range(5_000)]
         bounded(lambda entries=entries: (tensor_sign(entries), find(entries, None)))
     assert layouts.rule("a." * 400 + "wpe.weight") == "wpe"
+
+
+def two_axes(names):
+    return [Entry(name, (8, 4), "F32", 128, "m") for name in names]
+
+
+def test_names_much_like_those_of_position_tables_are_not_tried_without_end():
+    near = two_axes(f"text_encoder.{i}.weight" for i in range(20_001))
+    table = two_axes(["wpe.weight"])
+    assert [suspect.parameter for suspect in find(near[:-2] + table, None)] == ["wpe.weight"]
+    with pytest.raises(SourceError) as caught:
+        find(near + table, None)
+    assert str(caught.value) == (
+        "m: more than 20,000 of its tensors are named much like position tables, as in no model. "
+        "Save the table alone in a file of its own."
+    )
+
+
+def test_a_hundred_thousand_experts_hide_nothing():
+    """Their names differ in numbers only, and count once."""
+    experts = two_axes(f"h.{i % 61}.mlp.experts.{i}.up.weight" for i in range(60_000))
+    own = two_axes(["model.learned_positions.weight"])
+    assert [s.parameter for s in ownnames.find(experts + own, None)] == [own[0].name]
+    sign = Entry("h.60.attn.rotary_emb.inv_freq", (8,), "F32", 32, "m")
+    assert tensor_sign([*experts, sign]) == ("rotary", sign)
+    llama = [f"layers.0.{name}.weight" for name in ("self_attn.q_proj", "mlp.up_proj")]
+    known = look([*experts, *two_axes(llama)])
+    assert known is not None
+    assert known.scheme == "rotary"
+
+
+@pytest.mark.parametrize("numbers", [(0, 1), (1, 0)])
+def test_a_number_at_the_end_of_a_name_is_told_from_that_of_a_layer(numbers):
+    entries = two_axes(f"net.3.pos.{number}.weight" for number in numbers)
+    found = [suspect.parameter for suspect in ownnames.find(entries, None)]
+    assert found == ["net.3.pos.0.weight"]
 
 
 def test_foreign_words_are_repeated_briefly_and_printably():

@@ -54,11 +54,12 @@ def test_a_count_spelled_like_a_brace_makes_no_safetensors_file():
             "more than 3,000,000 values",
         ),
         (gguf([], [gtensor(b"wpe" * 1000, 8, 4)]), "names a tensor with 3,000 characters"),
+        (gguf([], [gtensor(b"w" * 257, 8, 4)]), "names a tensor with 257 characters"),
         (gguf([], [gtensor(b"a\nwpe", 8, 4)]), "control characters"),
         (gguf([], [gtensor(b"position_embd.weight", 2**63, 0)]), "no disk could hold"),
         (gguf([], [WPE], version=1), "version 1"),
     ],
-    ids=range(6),
+    ids=range(7),
 )  # fmt: skip
 def test_gguf_files_are_stepped_through_for_so_long_only(refused, content, words):
     assert words in refused("m.gguf", content)

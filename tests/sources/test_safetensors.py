@@ -88,7 +88,7 @@ def test_l10_metadata_must_be_text(refused, raw_safetensors):
 
 def test_l06_header_beyond_the_limit_is_not_read(refused):
     assert refused("m.safetensors", struct.pack("<Q", 132_095_296) + b"{}") == (
-        "m.safetensors declares a header of 132,095,296 bytes; at most 100,000,000 are read. "
+        "m.safetensors declares a header of 132,095,296 bytes; at most 25,000,000 are read. "
         "Save the position table alone in a file of its own."
     )
 

@@ -34,6 +34,7 @@ _STRING, _ARRAY = 8, 9
 _MOST_TEXT = 1 << 20
 _MOST_STEPS = 3_000_000  # texts of all lists together, and lists in lists
 _LONGEST_KEY = 256
+_LONGEST_NAME = 256  # of a tensor; llama.cpp reads 63 letters
 _LONGEST_KEPT = 4_096  # characters of a text that says something of the model
 _MOST_KEYS = 100_000
 _MOST_AXES = 8
@@ -182,7 +183,7 @@ def _directory(
     entries, tensors = [], {}
     for _ in range(count):
         name = cursor.text()
-        check_name(reader.name, name)
+        check_name(reader.name, name, most=_LONGEST_NAME)
         n_axes = cursor.number("<I")
         if n_axes > _MOST_AXES:
             raise damaged(reader.name, f"{brief(name)} has {n_axes:,} axes")

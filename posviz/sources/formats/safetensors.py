@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 
     from posviz.sources.readers import Reader
 
-_LOCAL_LIMIT = 100_000_000  # the limit of the format's own library
-_REMOTE_LIMIT = 25_000_000
+_LIMIT = 25_000_000  # the Hub's own; 100,000 tensors with names of 190 letters fit
 _MARKS = 8  # commas and braces of a header entry with four axes
 _INT = {int}
 _FARTHEST = 1 << 80  # a byte that no file reaches
@@ -100,10 +99,9 @@ def _header(reader: Reader) -> tuple[dict[str, Any], int]:
             f"{name} is not a safetensors file, although its name says so: no header follows "
             f"its first 8 bytes. Check how it was saved or downloaded."
         )
-    limit = _REMOTE_LIMIT if reader.remote else _LOCAL_LIMIT
-    if length > limit:
+    if length > _LIMIT:
         raise SourceError(
-            f"{name} declares a header of {length:,} bytes; at most {limit:,} are read. "
+            f"{name} declares a header of {length:,} bytes; at most {_LIMIT:,} are read. "
             f"Save the position table alone in a file of its own."
         )
     if 8 + length > size:

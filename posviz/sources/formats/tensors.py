@@ -119,14 +119,14 @@ def excerpt(value: object) -> str:
     return brief(_excerpt.repr(value))
 
 
-def check_name(file: str, name: str) -> None:
+def check_name(file: str, name: str, *, most: int = MAX_NAME) -> None:
     """Refuse a tensor's name that is no name: endless, or made of what does not print.
 
     Raises
     ------
     SourceError
     """
-    if len(name) > MAX_NAME:
+    if len(name) > most:
         raise damaged(file, f"it names a tensor with {len(name):,} characters ({brief(name)})")
     if not name.isprintable():
         raise damaged(file, f"the name of a tensor holds control characters ({brief(name)})")

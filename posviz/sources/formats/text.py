@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 
     from posviz.sources.readers import Reader
 
-_LIMIT = 256 << 20
+_LIMIT = 128 << 20
 _PIECE = 1 << 20
 _MOST_VALUES = 1 << 16  # of a line: no model is wider
 _MOST_LINES = 1 << 17
+_MOST_NUMBERS = 1 << 22  # of the table: 4,096 positions of 1,024 dimensions; some take long to read
 _LONGEST_LINE = 4 << 20  # characters
 _SHOWN = 40  # characters of a word that an error repeats
 _MOST_WHOLE = 0.5  # share of rows; a table of whole numbers may begin with 0, 1, 2
@@ -63,6 +64,11 @@ def open_text(reader: Reader) -> TensorFile:
                 continue
         width = len(rows[0]) if rows else len(headings) or None
         rows.append(_row(reader.name, number, line, split, width))
+        if len(rows) * len(rows[0]) > _MOST_NUMBERS:
+            raise SourceError(
+                f"{reader.name} holds more than {_MOST_NUMBERS:,} numbers, and text takes long to "
+                f"read. Save the table as .npy."
+            )
     if not rows:
         raise SourceError(f"{reader.name} holds no lines with numbers.")
     table, warnings = _without_labels(reader.name, np.stack(rows), headings)
