@@ -241,6 +241,25 @@ def test_l19_cut_and_empty_files(tmp_path, refused):
     assert "cut" in refused("cut3.pt", legacy[:100])
 
 
+def test_a_legacy_file_whose_last_numbers_are_missing_is_incomplete(saved, tmp_path, refused):
+    whole = saved({"wpe.weight": weights(8, 4), "z": weights(99)}, zipped=False)
+    assert whole.table().weights.shape == (8, 4)
+    content = (tmp_path / "model.pt").read_bytes()
+    sentence = refused("l.pt", content[:-1])
+    assert sentence.startswith(f"l.pt is incomplete: {len(content) - 1:,} of {len(content):,} byte")
+
+
+@ZIPPED
+def test_arrays_of_numpy_in_a_pickle_are_named(saved, zipped):
+    found = saved({"pos_embed": np.ones((8, 4)), "state": [np.ones(3)]}, zipped=zipped)
+    assert found.tables == ()
+    assert found.warnings == (
+        "model.pt holds no tensor but 2 arrays of NumPy (pos_embed), which are not read from a "
+        "pickle. Save them with numpy.savez.",
+    )
+    assert saved({"wpe.weight": weights(8, 4), "state": np.ones(3)}, zipped=zipped).warnings == ()
+
+
 def test_upper_case_endings_open(tmp_path):
     for name in ("model.BIN", "Model.Pt", "MODEL.CKPT"):
         torch.save({"wpe.weight": weights(8, 4)}, tmp_path / name)

@@ -22,7 +22,7 @@ _Chain = tuple["_Chain", str] | None
 def tensors(file: str, value: object) -> Iterator[tuple[str, View | Inert]]:
     """Every tensor by dotted name, in the file's order, each container once.
 
-    An :class:`Inert` is a tensor that is stored in a way that is not read.
+    An :class:`Inert` is a tensor that is stored in a way that is not read, or an array of NumPy.
 
     Raises
     ------
@@ -33,7 +33,7 @@ def tensors(file: str, value: object) -> Iterator[tuple[str, View | Inert]]:
     waiting: list[tuple[_Chain, object, int]] = [(None, value, 0)]
     while waiting:
         chain, found, depth = waiting.pop()
-        if isinstance(found, View) or (isinstance(found, Inert) and _is_tensor(found)):
+        if isinstance(found, View) or (isinstance(found, Inert) and _holds_numbers(found)):
             yield _joined(chain), found
             continue
         if not isinstance(found, (dict, list, tuple, Inert)) or depth > _MAX_DEPTH:
@@ -49,6 +49,16 @@ def tensors(file: str, value: object) -> Iterator[tuple[str, View | Inert]]:
         waiting += [
             ((chain, key) if key else chain, child, depth + 1) for key, child in reversed(below)
         ]
+
+
+def is_array(found: Inert) -> bool:
+    """Whether an object is an array of NumPy."""
+    made_by = found.maker
+    return (
+        isinstance(made_by, Global)
+        and made_by.module.partition(".")[0] == "numpy"
+        and made_by.name == "_reconstruct"
+    )
 
 
 def maker(found: Inert) -> str:
@@ -100,9 +110,9 @@ def _numbered(items: list[object] | tuple[object, ...]) -> list[tuple[str, objec
     return [(str(index), item) for index, item in enumerate(items) if isinstance(item, _KEPT)]
 
 
-def _is_tensor(found: Inert) -> bool:
+def _holds_numbers(found: Inert) -> bool:
     made_by = found.maker
-    return (
+    return is_array(found) or (
         isinstance(made_by, Global)
         and made_by.module == "torch._utils"
         and "tensor" in made_by.name

@@ -105,6 +105,11 @@ def open_legacy(reader: Reader) -> TensorFile:
             break
         starts[key] = end
         end += 8 + storage.count * BITS[storage.dtype] // 8
+    if end > reader.size:
+        raise SourceError(
+            f"{reader.name} is incomplete: {reader.size:,} of {end:,} bytes are there. Download or "
+            f"save it again."
+        )
 
     def span(storage: Storage, start: int, length: int) -> bytes:
         at = starts.get(storage.key)
@@ -155,9 +160,13 @@ def _tensor_file(
     views: dict[str, View] = {}
     entries: list[Entry] = []
     strange: dict[str, str] = {}  # tensors that are not read, and what they are stored as
+    arrays: list[str] = []  # of NumPy, as the state of a random generator is
     twice: set[str] = set()
     for found_name, found in objects.tensors(reader.name, value):
         name = found_name or "tensor"  # the file is nothing but one
+        if isinstance(found, Inert) and objects.is_array(found):
+            arrays.append(name)
+            continue
         if isinstance(found, Inert):
             strange.setdefault(name, objects.maker(found))
             continue
@@ -194,7 +203,11 @@ def _tensor_file(
         tuple(entries),
         read_entry,
         objects.settings(value),
-        warnings=(*_asked(reader.name, commands), *_warnings(reader.name, value, strange, twice)),
+        warnings=(
+            *_asked(reader.name, commands),
+            *_warnings(reader.name, value, strange, twice),
+            *([] if entries else _only_arrays(reader.name, arrays)),
+        ),
         read_span=read_span,
         stored=lambda entry: _stored(entry, views[entry.name], span),
         bare=isinstance(value, View),
@@ -232,6 +245,15 @@ def _warnings(
             f"({brief(min(twice))}); the first of a name is shown."
         )
     return tuple(said)
+
+
+def _only_arrays(file: str, arrays: list[str]) -> list[str]:
+    if not arrays:
+        return []
+    return [
+        f"{file} holds no tensor but {counted(len(arrays), 'array')} of NumPy "
+        f"({brief(arrays[0])}), which are not read from a pickle. Save them with numpy.savez."
+    ]
 
 
 def _stored(entry: Entry, view: View, span: Span) -> Iterator[bytes]:
