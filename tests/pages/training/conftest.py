@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from posviz.training.loop import Snapshot
 from posviz.training.metrics import snapshot_metrics
@@ -17,10 +17,10 @@ from posviz.training.recording import Recording
 from posviz.ui import visitor
 
 if TYPE_CHECKING:
+    from streamlit.testing.v1 import AppTest
+
     from posviz.training.job import Job
     from posviz.training.jobs import Jobs
-
-PROJECT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(autouse=True)
@@ -29,27 +29,9 @@ def fresh_server(home: Path, registry: Jobs) -> None:
 
 
 @pytest.fixture
-def visit() -> Callable[..., AppTest]:
+def visit(visit: Callable[..., AppTest]) -> Callable[..., AppTest]:
     """A function from the query of an address to the training page as a new visitor sees it."""
-
-    def visit(**query: str) -> AppTest:
-        app = AppTest.from_file(str(PROJECT / "app.py"), default_timeout=90)
-        for name, value in query.items():
-            app.query_params[name] = value
-        return app.run().switch_page("pages/training.py").run()
-
-    return visit
-
-
-@pytest.fixture
-def said() -> Callable[[AppTest], str]:
-    """A function that gives the words on a page."""
-
-    def said(app: AppTest) -> str:
-        texts = (str(element.value) for element in (*app.markdown, *app.caption))
-        return "\n".join(texts).replace("\\", "")
-
-    return said
+    return partial(visit, "training.py")
 
 
 @pytest.fixture
