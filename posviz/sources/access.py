@@ -106,10 +106,12 @@ def safe_join(folder: Path, name: str) -> Path:
         is the exception: its files are links into the ``blobs`` beside it.
     """
     # As text: building path objects costs more than the look at the disk.
-    within = os.path.realpath(folder)
-    real = os.path.realpath(f"{within}/{name}")
-    path, folder = Path(real), Path(within)
-    if real.startswith(f"{within.rstrip('/')}/"):
+    real = os.path.realpath(f"{folder}/{name}")
+    path = Path(real)
+    if real.startswith(f"{folder}/"):  # then the folder's own path has no link in it
+        return path
+    folder = folder.resolve()
+    if path.is_relative_to(folder):
         return path
     snapshot = next((p for p in (folder, *folder.parents) if p.parent.name == "snapshots"), None)
     if snapshot is not None and path.is_relative_to(snapshot.parents[1] / "blobs"):

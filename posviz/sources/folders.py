@@ -42,6 +42,8 @@ _PREFERRED = (
     adapters.FILES,
 )
 
+_ANY_MODEL = "|".join(f"(?:{pattern})" for pattern in (*_MODELS, adapters.FILES))
+
 
 @dataclass(frozen=True)
 class FileSet:
@@ -110,8 +112,8 @@ def choose(files: FileSet) -> Weights:
     folder, others = _folder(files, by_folder)
     inside = by_folder.get(folder, [])
     found = _choose(files, inside)
-    further = {name for like in (*_MODELS, adapters.FILES) for name in _all(inside, like)}
-    found = replace(found, notes=companions.unread(further, found, remote=files.remote))
+    if notes := companions.unread(_all(inside, _ANY_MODEL), found, remote=files.remote):
+        found = replace(found, notes=notes)
     if not others:
         return found
     said = (f"{files.label} holds weights in several folders; {brief(folder)} is open. The others: "

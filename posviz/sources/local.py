@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import posixpath
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -57,7 +58,7 @@ def folder_files(path: Path, traffic: Traffic, *, only: tuple[str, ...] | None =
 
     @cache
     def reader(name: str) -> LocalFile:
-        return LocalFile(safe_join(path, name), traffic, name=Path(name).name)
+        return LocalFile(safe_join(path, name), traffic, name=posixpath.basename(name))
 
     names = _listing(path) if only is None else only
     return FileSet(names, reader, path.name, lambda name: reader(name).size)
@@ -152,8 +153,8 @@ def _listing(path: Path) -> tuple[str, ...]:
     """Regular files of a folder and the folders in it, as relative names."""
     names: list[str] = []
     for folder, below, found in os.walk(path):  # an unreadable sub-folder is passed over
-        relative = Path(folder).relative_to(path)
         below[:] = sorted(name for name in below if not name.startswith("."))
+        relative = Path(folder).relative_to(path)
         if len(relative.parts) >= _DEEPEST:
             below.clear()
         names += [(relative / name).as_posix() for name in found]

@@ -128,11 +128,12 @@ def switch(configs: Sequence[Mapping[str, object]]) -> Switch | None:
     for config in configs:
         for key, value in islice(_settings(config), _MOST_SETTINGS):
             stated.setdefault(key, value)
-    settings = [f"{key} = {value}" for key, value in stated.items()]
+    # One search instead of one a setting.
+    settings = "\n".join(f"{key} = {value}" for key, value in stated.items())
     for sign in _signs("switch"):
-        for setting in settings:
-            if sign.pattern.fullmatch(setting):
-                return Switch(sign.scheme, setting)
+        found = sign.pattern.search(settings)
+        if found is not None:
+            return Switch(sign.scheme, found[0])
     return None
 
 
@@ -164,7 +165,10 @@ def _looks() -> tuple[Look, ...]:
 @cache
 def _signs(of: str) -> tuple[Sign, ...]:
     return tuple(
-        Sign(line["scheme"], _pattern(line["pattern"]))
+        Sign(
+            line["scheme"],
+            _pattern(f"^(?:{line['pattern']})$" if of == "switch" else line["pattern"]),
+        )
         for line in layouts.read_catalogue("signs.tsv")
         if line["of"] == of
     )

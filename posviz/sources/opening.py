@@ -60,7 +60,9 @@ def open_files(files: FileSet, origin: Origin, weights: Weights | None = None) -
     weights = weights or folders.choose(files)
     config = configs.read_config(files.open(weights.config)) if weights.config else None
     opened = {name: open_tensors(files.open(name)) for name in worth_opening(files, weights)}
-    entries, source_of = _entries(opened, weights)
+    by_name = _entries(opened, weights)
+    entries = tuple(by_name.values())
+    holders = {posixpath.basename(name): file for name, file in opened.items()}
     own = next(iter(opened.values())) if opened else None
     if config is None and own is not None and own.config:
         config = dict(own.config)
@@ -70,7 +72,7 @@ def open_files(files: FileSet, origin: Origin, weights: Weights | None = None) -
     warnings += _repeated(opened)
 
     def holder(entry: Entry) -> TensorFile:
-        file = source_of.get((entry.file, entry.name))
+        file = holders.get(entry.file)
         if file is None:
             raise SourceError(
                 f"{entry.name} lies in {entry.file}, which was not opened. Open that file itself."
@@ -100,7 +102,6 @@ def open_files(files: FileSet, origin: Origin, weights: Weights | None = None) -
         said = adapters.with_table(files, weights)
         found = replace(found, warnings=(*found.warnings, said))
     counted = {*weights.files, *filter(None, (weights.config, weights.index)), *looked_into}
-    by_name = {entry.name: entry for entry in entries}
     return Checkpoint(
         ref=origin.ref,
         source=origin.source,
@@ -182,26 +183,22 @@ def worth_opening(files: FileSet, weights: Weights) -> list[str]:
     return [name for name in weights.files if name in holding]
 
 
-def _entries(
-    opened: Mapping[str, TensorFile], weights: Weights
-) -> tuple[tuple[Entry, ...], dict[tuple[str, str], TensorFile]]:
-    """Every tensor, and the file that reads it; unopened shards give names only."""
-    source_of = {}
-    first: dict[str, Entry] = {}
+def _entries(opened: Mapping[str, TensorFile], weights: Weights) -> dict[str, Entry]:
+    """Every tensor by name, of the first file that holds it; unopened shards give names only."""
+    found: dict[str, Entry] = {}
     for file in opened.values():
         for entry in file.entries:
-            if first.setdefault(entry.name, entry) is entry:
-                source_of[entry.file, entry.name] = file
-    entries = list(first.values())
+            found.setdefault(entry.name, entry)
     for tensor, name in (weights.weight_map or {}).items():
-        base = posixpath.basename(name)
-        if name not in opened and name in weights.files and tensor not in first:
-            entries.append(Entry(tensor, None, None, None, base))
-    return tuple(entries), source_of
+        if name not in opened and name in weights.files and tensor not in found:
+            found[tensor] = Entry(tensor, None, None, None, posixpath.basename(name))
+    return found
 
 
 def _repeated(opened: Mapping[str, TensorFile]) -> list[str]:
     """The sentence about tensors that several files of one model hold."""
+    if len(opened) < 2:
+        return []
     seen: set[str] = set()
     twice = []
     for file in opened.values():

@@ -37,7 +37,9 @@ def parse(
     SourceError
         Not JSON, or larger in memory than anything of its kind.
     """
-    marks = raw.count(b",") + raw.count(b"{") + raw.count(b"[")
+    marks = 0
+    if len(raw) > most_marks:  # each of them is a byte
+        marks = raw.count(b",") + raw.count(b"{") + raw.count(b"[")
     if marks > most_marks:
         raise damaged(name, f"{what} holds some {marks:,} values, more than any model has")
     try:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _LIMIT = 25_000_000  # the Hub's own; 100,000 tensors with names of 190 letters fit
 _MARKS = 8  # commas and braces of a header entry with four axes
-_INT = {int}
+_INT = frozenset({int})
 _FARTHEST = 1 << 80  # a byte that no file reaches
 
 
@@ -52,11 +52,28 @@ def open_safetensors(reader: Reader) -> TensorFile:
     metadata = _metadata(name, header.pop("__metadata__", None))
     spans: dict[str, tuple[int, int]] = {}
     entries = []
+    reached, in_order = 0, True
     for tensor, fields in header.items():
-        dtype, shape, begin, end = _fields(name, tensor, fields)
+        try:
+            dtype, shape, (begin, end) = fields["dtype"], fields["shape"], fields["data_offsets"]
+            sound = (
+                type(shape) is list
+                and len(shape) <= MAX_AXES
+                and type(begin) is type(end) is int  # true is no number
+                and _INT.issuperset(map(type, shape))
+                and 0 <= begin <= end < _FARTHEST
+                and min(shape, default=0) >= 0
+                and prod(shape) * BITS[dtype] == 8 * (end - begin)
+            )
+        except (KeyError, TypeError, ValueError):
+            sound = False
+        if not sound:
+            raise _fault(name, tensor, fields)
         spans[tensor] = (begin, end)
-        entries.append(Entry(tensor, shape, dtype, end - begin, name))
-    _check_cover(reader, spans, start)
+        entries.append(Entry(tensor, tuple(shape), dtype, end - begin, name))
+        in_order = in_order and begin == reached
+        reached = end
+    _check_end(reader, start + (reached if in_order else _cover(name, spans)))
 
     def read_entry(entry: Entry) -> NDArray[np.float32]:
         begin, end = spans[entry.name]
@@ -162,24 +179,6 @@ def _metadata(name: str, found: object) -> dict[str, str]:
     return found
 
 
-def _fields(name: str, tensor: str, fields: Any) -> tuple[str, tuple[int, ...], int, int]:
-    """Type, shape and byte range of one header entry, each checked, and against each other."""
-    try:
-        dtype, shape, (begin, end) = fields["dtype"], fields["shape"], fields["data_offsets"]
-        if (
-            isinstance(shape, list)
-            and len(shape) <= MAX_AXES
-            and {*map(type, shape), type(begin), type(end)} == _INT
-            and min(begin, *shape, end) >= 0
-            and end < _FARTHEST
-            and prod(shape) * BITS[dtype] == 8 * (end - begin)
-        ):
-            return dtype, tuple(shape), begin, end
-    except (KeyError, TypeError, ValueError):
-        pass
-    raise _fault(name, tensor, fields)
-
-
 def _fault(name: str, tensor: str, fields: object) -> SourceError:
     """What is wrong with a header entry that is not sound."""
     if not isinstance(fields, dict):
@@ -203,19 +202,24 @@ def _are_counts(value: object) -> TypeGuard[list[int]]:
     return isinstance(value, list) and {*map(type, value)} <= _INT and min(value, default=0) >= 0
 
 
-def _check_cover(reader: Reader, spans: dict[str, tuple[int, int]], start: int) -> None:
-    """The tensors must fill the rest of the file, without a hole and without overlapping."""
-    name, reached = reader.name, 0
+def _cover(name: str, spans: dict[str, tuple[int, int]]) -> int:
+    """Where the tensors end; they must follow each other with no hole and no overlap."""
+    reached = 0
     for tensor, (begin, end) in sorted(spans.items(), key=lambda item: item[1]):
         if begin != reached:
             fault = "overlaps another tensor" if begin < reached else "leaves a hole before it"
             raise damaged(name, f"{brief(tensor)} {fault}")
         reached = end
-    if start + reached > reader.size:
+    return reached
+
+
+def _check_end(reader: Reader, end: int) -> None:
+    """The last tensor must end where the file does."""
+    if end > reader.size:
         raise SourceError(
-            f"{name} is incomplete: {reader.size:,} of {start + reached:,} bytes are there. "
+            f"{reader.name} is incomplete: {reader.size:,} of {end:,} bytes are there. "
             f"Download it again."
         )
-    if start + reached < reader.size:
-        extra = reader.size - start - reached
-        raise damaged(name, f"{counted(extra, 'byte')} too many at its end")
+    if end < reader.size:
+        extra = reader.size - end
+        raise damaged(reader.name, f"{counted(extra, 'byte')} too many at its end")

@@ -143,9 +143,15 @@ def check_entries(file: str, entries: Sequence[Entry]) -> None:
     if not "".join(names).isprintable() or max(map(len, names), default=0) > MAX_NAME:
         for name in names:
             check_name(file, name)
-    for entry in entries:
-        shape = entry.shape or ()
-        if len(shape) > MAX_AXES:
-            raise damaged(file, f"{brief(entry.name)} has {len(shape):,} axes")
-        if prod(filter(None, shape) if 0 in shape else shape) > _MAX_ELEMENTS:
-            raise damaged(file, f"no disk could hold the shape of {brief(entry.name)}")
+    # Layers share their shapes, so that there are far fewer of them than tensors.
+    wrong = {shape for shape in {entry.shape for entry in entries} if not _is_possible(shape or ())}
+    if wrong:
+        name, shape = next((entry.name, entry.shape) for entry in entries if entry.shape in wrong)
+        if len(shape or ()) > MAX_AXES:
+            raise damaged(file, f"{brief(name)} has {len(shape or ()):,} axes")
+        raise damaged(file, f"no disk could hold the shape of {brief(name)}")
+
+
+def _is_possible(shape: tuple[int, ...]) -> bool:
+    """Whether some disk could hold a tensor of this shape, were none of its axes empty."""
+    return len(shape) <= MAX_AXES and prod(filter(None, shape)) <= _MAX_ELEMENTS
