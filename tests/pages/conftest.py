@@ -33,12 +33,27 @@ def visit() -> Callable[..., AppTest]:
 
 
 @pytest.fixture
+def upload() -> Callable[..., AppTest]:
+    """A function (page, (name, content), …) that drops files on its uploader, all at once."""
+
+    def upload(app: AppTest, *files: tuple[str, bytes]) -> AppTest:
+        uploader = app.file_uploader[0]
+        for name, content in files:
+            uploader.upload(name, content, "application/octet-stream")
+        uploader.run()
+        assert not app.exception
+        return app
+
+    return upload
+
+
+@pytest.fixture
 def said() -> Callable[[AppTest], str]:
     """A function that gives the words on a page."""
 
     def said(app: AppTest) -> str:
-        texts = (str(element.value) for element in (*app.markdown, *app.caption, *app.title))
-        return "\n".join(texts).replace("\\", "")
+        told = (*app.title, *app.markdown, *app.caption, *app.info, *app.warning, *app.error)
+        return "\n".join(str(element.value) for element in told).replace("\\", "")
 
     return said
 
