@@ -24,7 +24,7 @@ _MOST_LETTERS = 60  # of a word; longer ones are no names that people give
 
 _BEFORE = (
     "learned|learnable|trainable|fixed|sinusoidal|sin|absolute|abs|add|input|seq|sequence|token|"
-    "tok|word|char|text|source|src|target|tgt|encoder|enc|decoder|dec|patch|image|img|cls|"
+    "my|own|custom|tok|word|char|text|source|src|target|tgt|encoder|enc|decoder|dec|patch|image|img|cls|"
     "embeddings?|embed|emb"
 )
 _AFTER = (
@@ -55,7 +55,8 @@ def speaks_of_positions(name: str) -> bool:
     words = re.split(r"[./]", unwrapped(name).removesuffix(":0"))[-_DEEPEST:]
     if _OTHER.search(".".join(words)):
         return False
-    itself = words[-2] if len(words) > 1 and words[-1] in ("weight", "weights") else words[-1]
+    ends = 2 if words[-2:] == ["vars", "0"] else int(words[-1] in ("weight", "weights"))
+    itself = words[-1 - ends] if len(words) > ends else words[-1]
     while len(words) > 1 and words[-1] in _LEAVES:
         words.pop()
     return _says(words[-1]) or _says(itself)  # pos_encoder of pos_encoder.pe, pe of net.pe

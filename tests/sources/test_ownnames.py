@@ -19,6 +19,7 @@ WORD = "taken for the position table because its name speaks of positions."
         "positional_encoding.pos_table", "emb_pos.weight", "seq_pos_emb.weight", "posEmb.weight",
         "token_position_embedding.weight", "transformer.abs_pos_emb.emb.weight", "net.pe.weight",
         "layers/position_encoding/embeddings:0", "_orig_mod.pos_layer.weight",
+        "layers/pe/vars/0", "encoder.my_position_table.weight",
     ],
 )  # fmt: skip
 def test_a_table_of_somebodys_own_module_opens_with_a_word(opened, only, rows, name):
@@ -55,7 +56,7 @@ def test_a_name_of_the_catalogue_or_a_known_model_leaves_words_no_say(opened, on
     [
         "pos_tag.weight", "post_norm.weight", "pose_head.weight", "position_ids", "pos_weight",
         "rel_pos.weight", "composer.weight", "h.0.attn.pos_emb.weight", "pos_conv.weight",
-        "positive.weight", "query_pos.weight", "pos_proj.weight", "pos_drop.weight", "pe.proj",
+        "positive.weight", "query_pos.weight", "pos_proj.weight", "pos_drop.weight", "pe.proj", "net.pe.0.weight",
         "pos_bias", "optimizer.state.pos.weight", "rotary.pos", "x" * 500 + "pos",
     ],
 )  # fmt: skip
