@@ -22,8 +22,11 @@ from posviz.sources.readers import LocalFile, Traffic
 from posviz.sources.repository import Repository, listing, locate, no_id
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from posviz.sources.access import Access
     from posviz.sources.checkpoint import Checkpoint
+    from posviz.sources.repository import Listed
 
 _REF = re.compile(r"hub:([^@]+)(?:@(.+))?")
 _ID = re.compile(r"(?:[\w][\w.-]{0,95}/)?[\w][\w.-]{0,95}", re.ASCII)
@@ -58,6 +61,42 @@ def open_hub(ref: str, access: Access) -> Checkpoint:
     traffic = Traffic()
     commit, files, warning = listing(repository, traffic)
 
+    # What a token opened is never kept, so that no other visitor can be shown it.
+    kept = access.cache_folder() / "hub" if access.token is False else None
+    found = files_of(repository, commit, files, traffic, kept=kept)
+    weights = folders.choose(found)
+    first = worth_opening(found, weights)[:1]
+    wanted = [path for path in (weights.config, *first) if path is not None]
+    with ThreadPoolExecutor(max_workers=2) as pool:  # config.json travels beside the header
+        list(pool.map(lambda path: found.open(path).read_at(0, min(1, files[path].size)), wanted))
+    origin = Origin(ref, "hub", name, traffic, commit)
+    checkpoint = open_files(found, origin, weights)
+    if warning is None:
+        return checkpoint
+    return replace(checkpoint, warnings=(warning, *checkpoint.warnings))
+
+
+def files_of(
+    repository: Repository,
+    commit: str,
+    files: Mapping[str, Listed],
+    traffic: Traffic,
+    *,
+    kept: Path | None = None,
+) -> FileSet:
+    """The files of a model on the Hub, each read range by range.
+
+    Parameters
+    ----------
+    repository : Repository
+    commit : str
+    files : mapping from name to Listed
+    traffic : Traffic
+        Counts what is read.
+    kept : Path or None
+        The folder that keeps ranges which have been read.
+    """
+
     @cache
     def reader(path: str) -> RemoteFile:
         key = f"{repository.endpoint} {repository.id} {commit} {path}"
@@ -66,21 +105,10 @@ def open_hub(ref: str, access: Access) -> Checkpoint:
             files[path].size,
             lambda: locate(repository, commit, path, files[path], traffic),
             traffic,
-            # What a token opened is never kept, so that no other visitor can be shown it.
-            RangeCache(access.cache_folder() / "hub", key) if access.token is False else None,
+            RangeCache(kept, key) if kept is not None else None,
         )
 
-    found = FileSet(tuple(files), reader, repository.id, lambda path: files[path].size, remote=True)
-    weights = folders.choose(found)
-    first = worth_opening(found, weights)[:1]
-    wanted = [path for path in (weights.config, *first) if path is not None]
-    with ThreadPoolExecutor(max_workers=2) as pool:  # config.json travels beside the header
-        list(pool.map(lambda path: reader(path).read_at(0, min(1, files[path].size)), wanted))
-    origin = Origin(ref, "hub", name, traffic, commit)
-    checkpoint = open_files(found, origin, weights)
-    if warning is None:
-        return checkpoint
-    return replace(checkpoint, warnings=(warning, *checkpoint.warnings))
+    return FileSet(tuple(files), reader, repository.id, lambda path: files[path].size, remote=True)
 
 
 def repository_of(ref: str, access: Access) -> Repository:

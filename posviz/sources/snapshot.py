@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 from posviz.errors import SourceError
 from posviz.sources import folders
 from posviz.sources.companions import beside
-from posviz.sources.folders import FileSet
-from posviz.sources.hub import on_this_machine, repository_of
-from posviz.sources.ranges import RemoteFile
+from posviz.sources.hub import files_of, on_this_machine, repository_of
 from posviz.sources.readers import Traffic
-from posviz.sources.repository import listing, locate, refused, unreachable
+from posviz.sources.repository import listing, refused, unreachable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -138,18 +136,7 @@ def _whole(repository: Repository) -> Whole:
 
 def _wanted(repository: Repository, commit: str, files: dict[str, Listed]) -> list[str]:
     """The weights that posviz opens, and what belongs to them."""
-    traffic = Traffic()
-
-    def reader(path: str) -> RemoteFile:
-        return RemoteFile(
-            path.rpartition("/")[2],
-            files[path].size,
-            lambda: locate(repository, commit, path, files[path], traffic),
-            traffic,
-            None,
-        )
-
-    found = FileSet(tuple(files), reader, repository.id, lambda path: files[path].size, remote=True)
+    found = files_of(repository, commit, files, Traffic())
     weights = folders.choose(found)
     return [*weights.files, *beside(found.names, weights)]
 

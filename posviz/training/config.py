@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 Config = TypeVar("Config", bound="DataclassInstance")
 
 LARGEST = 1 << 16  # rows, dimensions, layers: beyond it a slip of the keyboard, not a small model
+MASKS = (0.01, 0.99)  # least and largest share of the tokens that a masked model has to guess
 
 
 class Schedule(Protocol):
@@ -129,17 +130,14 @@ class TrainConfig:
 
         check_choice("task", self.task, TASKS)
         check_choice("table", self.table, TABLE_KINDS)
-        for name in ("n_positions", "d_model", "n_layers", "n_heads", "batch_size"):
+        for name in ("n_positions", "d_model", "n_layers", "n_heads"):
             check_between(name, getattr(self, name), 1, LARGEST)
         check_between("sequence_length", self.sequence_length, 2, self.n_positions)
-        check_between("steps", self.steps, 0, 10**9)
-        check_between("warm_up", self.warm_up, 0, 10**9)
-        check_between("seed", self.seed, 0, 2**63 - 1)
-        for name in ("learning_rate", "token_scale", "weight_scale"):
+        check_schedule(self)
+        for name in ("token_scale", "weight_scale"):
             check_between(name, getattr(self, name), 1e-12, 1e6)
-        for name in ("weight_decay", "table_scale"):
-            check_between(name, getattr(self, name), 0.0, 1e6)
-        check_between("mask", self.mask, 0.01, 0.99)
+        check_between("table_scale", self.table_scale, 0.0, 1e6)
+        check_between("mask", self.mask, *MASKS)
         if self.d_model % self.n_heads:
             raise TrainingError(
                 f"d_model is shared evenly among the attention heads; {self.d_model} does not "
@@ -200,6 +198,16 @@ def default_config(task: str = "sticky-mlm", **settings: Any) -> TrainConfig:
     if "sequence_length" not in given:
         merged["sequence_length"] = merged["n_positions"]
     return TrainConfig(task=task, **merged)
+
+
+def check_schedule(config: Schedule) -> None:
+    """Refuse what no run can be told, whatever its model; raises TrainingError."""
+    check_between("batch_size", config.batch_size, 1, LARGEST)
+    check_between("steps", config.steps, 0, 10**9)
+    check_between("warm_up", config.warm_up, 0, 10**9)
+    check_between("seed", config.seed, 0, 2**63 - 1)
+    check_between("learning_rate", config.learning_rate, 1e-12, 1e6)
+    check_between("weight_decay", config.weight_decay, 0.0, 1e6)
 
 
 def check_choice(name: str, value: str, choices: Mapping[str, object]) -> None:

@@ -6,13 +6,16 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from posviz.errors import TrainingError
 from posviz.interpolation import GRIDS, METHODS
 from posviz.runfolder import CONFIG, MODEL
 from posviz.training.config import TrainConfig, check_choice
 from posviz.training.runs import open_run
+
+if TYPE_CHECKING:
+    from posviz.training.pretrained import PretrainedConfig
 
 DEMOS = Path(__file__).parents[1] / "data" / "demos"
 STEPS = 200
@@ -69,8 +72,13 @@ class FineTuneConfig(TrainConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, choices in (("method", METHODS), ("grid", GRIDS), ("moving", MOVING)):
-            check_choice(name, getattr(self, name), choices)
+        check_stretch(self)
+
+
+def check_stretch(config: FineTuneConfig | PretrainedConfig) -> None:
+    """Refuse a way to stretch the table that does not exist; raises TrainingError."""
+    for name, choices in (("method", METHODS), ("grid", GRIDS), ("moving", MOVING)):
+        check_choice(name, getattr(config, name), choices)
 
 
 def fine_tune_config(

@@ -6,9 +6,15 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from posviz.interpolation import GRIDS, METHODS
-from posviz.training.config import LARGEST, TrainConfig, check_between, check_choice, kept
-from posviz.training.finetune import MOVING
+from posviz.training.config import (
+    LARGEST,
+    MASKS,
+    TrainConfig,
+    check_between,
+    check_schedule,
+    kept,
+)
+from posviz.training.finetune import check_stretch
 
 STEPS = 20  # a model of a hundred million weights takes seconds to minutes for each
 TOKENS = 4096  # that a step reads, where one sequence is not longer
@@ -69,15 +75,9 @@ class PretrainedConfig:
         check_between("length", self.n_positions, 2, LARGEST)
         if self.batch_size == 0:
             object.__setattr__(self, "batch_size", max(TOKENS // self.n_positions, 1))
-        check_between("batch_size", self.batch_size, 1, LARGEST)
-        for name in ("steps", "warm_up"):
-            check_between(name, getattr(self, name), 0, 10**9)
-        check_between("seed", self.seed, 0, 2**63 - 1)
-        check_between("learning_rate", self.learning_rate, 1e-12, 1e6)
-        check_between("weight_decay", self.weight_decay, 0.0, 1e6)
-        check_between("mask", self.mask, 0.01, 0.99)
-        for name, choices in (("method", METHODS), ("grid", GRIDS), ("moving", MOVING)):
-            check_choice(name, getattr(self, name), choices)
+        check_schedule(self)
+        check_between("mask", self.mask, *MASKS)
+        check_stretch(self)
 
     def as_dict(self) -> dict[str, Any]:
         """Every setting by name, ready for JSON."""
