@@ -56,7 +56,8 @@ def test_a_name_of_the_catalogue_or_a_known_model_leaves_words_no_say(opened, on
     [
         "pos_tag.weight", "post_norm.weight", "pose_head.weight", "position_ids", "pos_weight",
         "rel_pos.weight", "composer.weight", "h.0.attn.pos_emb.weight", "pos_conv.weight",
-        "positive.weight", "query_pos.weight", "pos_proj.weight", "pos_drop.weight", "pe.proj", "net.pe.0.weight",
+        "positive.weight", "query_pos.weight", "pos_proj.weight", "pos_drop.weight", "pe.proj",
+        "net.pe.0.weight",
         "pos_bias", "optimizer.state.pos.weight", "rotary.pos", "x" * 500 + "pos",
     ],
 )  # fmt: skip
