@@ -104,6 +104,7 @@ def test_a_download_that_does_not_leave_is_killed_and_leaves_nothing_half(
     fetch = fetches.start("me", f"hub:{NAME}", hub.access(tmp_path / "ranges"))
     until(lambda: bool(fetch.halves))
     os.kill(fetch.process.pid, signal.SIGSTOP)  # deaf to the end of its standard input
+    assert os.WIFSTOPPED(os.waitpid(fetch.process.pid, os.WUNTRACED)[1])
     fetches.cancel(fetch)
     assert fetch.process.returncode == -signal.SIGKILL
     assert halves(cache) == []
