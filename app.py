@@ -10,7 +10,7 @@ from pathlib import Path
 import streamlit as st
 
 from posviz.errors import PosvizError
-from posviz.ui import address, assets, figure, page, picker, visitor
+from posviz.ui import assets, figure, page, picker, slips, visitor
 
 HERE = Path(__file__).parent
 
@@ -72,7 +72,7 @@ except OSError as error:
 chosen = st.navigation(PAGES, expanded=True)
 # A second time: st.navigation without the icon set before it asks a foreign host for the page's.
 st.set_page_config(page_title=f"{chosen.title} · posviz")
-address.begin()
+slips.begin()
 figure.preload()
 picker.sidebar()
 st.session_state[page.STARTED] = True

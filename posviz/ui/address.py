@@ -9,63 +9,19 @@ widget offers; ``bind=`` stands in no other file, and a test sees to it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
-from posviz.ui.format import literal
+from posviz.ui.slips import check, check_number, check_words
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
-_BEGAN = "_address_began"  # what the address asked for when the visit began
-_UNKNOWN = "_address_unknown"
-_MOST = 60  # characters of an asked value that are shown
-_NAMED = 12  # of what a control offers, named in a sentence
-_USUAL = "The usual one"
-
 Key = TypeVar("Key", bound=Hashable)
-
-
-@dataclass(frozen=True)
-class Unknown:
-    """Something the address asked for that a control does not offer.
-
-    Parameters
-    ----------
-    asked : str
-    label : str
-        Of the control.
-    rule : str
-        What it is not: ``none of A, B``, or ``no whole number from 1 to 8``.
-    shown : str
-        What stands there instead, in words.
-    instead : object
-        What the control holds; the sentence stands until that changes.
-    """
-
-    asked: str
-    label: str
-    rule: str
-    shown: str
-    instead: object
-
-    def sentence(self) -> str:
-        """What was asked for, what there is, and what is shown."""
-        asked = self.asked if len(self.asked) <= _MOST else f"{self.asked[:_MOST]}…"
-        return (
-            f"The address asks for {asked or 'nothing'} under {self.label}, which is {self.rule}. "
-            f"{self.shown} is shown until another is picked."
-        )
-
-
-def begin() -> None:
-    """Keep what the address of a new visit asks for, before any control takes its part."""
-    st.session_state.setdefault(_BEGAN, st.query_params.to_dict())
 
 
 def choice(
@@ -104,7 +60,7 @@ def choice(
         bind="query-params",
         **more,
     )
-    _check_words(label, options.values(), key, told)
+    check_words(label, options.values(), key, told)
     return cast("str", chosen)
 
 
@@ -125,7 +81,7 @@ def menu(
         bind="query-params",
         **more,
     )
-    _check_words(label, options.values(), key)
+    check_words(label, options.values(), key)
     return cast("Key", chosen)
 
 
@@ -137,7 +93,7 @@ def optional_menu(
     chosen = st.selectbox(
         label, words, index=None, key=key, bind="query-params", placeholder=placeholder, **more
     )
-    _check_words(label, words, key, empty=True)
+    check_words(label, words, key, empty=True)
     return chosen
 
 
@@ -156,7 +112,7 @@ def switch(
     """
     state = (on or st).toggle(label, value=value, key=key, bind="query-params", **more)
     rule = "neither true nor false"
-    _check(label, lambda asked: asked.lower() in ("true", "false"), rule, key, told)
+    check(label, lambda asked: asked.lower() in ("true", "false"), rule, key, told)
     return bool(state)
 
 
@@ -174,7 +130,7 @@ def number(
     """A box for a whole number, bound to the address; ``on`` and ``told`` as for :func:`choice`."""
     box = (on or st).number_input
     chosen = int(box(label, least, most, usual, key=key, bind=_finite(key), **more))
-    _check_number(label, least, most, key, told)
+    check_number(label, least, most, key, told)
     return chosen
 
 
@@ -190,7 +146,7 @@ def slider(
         st.session_state[key] = min(max(held, least), most)
     slide = (on or st).slider
     chosen = int(slide(label, least, most, usual, key=key, bind=_finite(key)))
-    _check_number(label.partition(" (")[0], least, most, key)
+    check_number(label.partition(" (")[0], least, most, key)
     return chosen
 
 
@@ -206,7 +162,7 @@ def text(
     written = (on or st).text_input(label, key=key, max_chars=most, bind="query-params", **more)
     if most is not None:
         rule = f"longer than the {most:,} characters that are read"
-        _check(label, lambda asked: len(asked) <= most, rule, key, shown="Its beginning")
+        check(label, lambda asked: len(asked) <= most, rule, key, shown="Its beginning")
     return written or ""
 
 
@@ -249,53 +205,3 @@ def _finite(key: str) -> Literal["query-params"] | None:
         del st.query_params[key]
         st.rerun()
     return None
-
-
-def _check_words(
-    label: str,
-    offered: Iterable[str],
-    key: str,
-    told: DeltaGenerator | None = None,
-    *,
-    empty: bool = False,
-) -> None:
-    words = tuple(offered)
-    more = f" and {len(words) - _NAMED:,} more" if len(words) > _NAMED else ""
-    rule = f"none of {', '.join(words[:_NAMED])}{more}"
-    shown = "None" if empty else _USUAL
-    _check(label, lambda asked: asked in words or (empty and not asked), rule, key, told, shown)
-
-
-def _check_number(
-    label: str, least: int, most: int, key: str, told: DeltaGenerator | None = None
-) -> None:
-    def fits(asked: str) -> bool:
-        try:
-            value = float(asked)  # as Streamlit reads it
-        except ValueError:
-            return False
-        return value.is_integer() and least <= value <= most
-
-    rule = f"no whole number from {least:,} to {most:,}"
-    _check(label, fits, rule, key, told, shown=f"{st.session_state.get(key):,}")
-
-
-def _check(
-    label: str,
-    fits: Callable[[str], bool],
-    rule: str,
-    key: str,
-    on: DeltaGenerator | None = None,
-    shown: str = _USUAL,
-) -> None:
-    """Say so on the page if the visit's address asked the widget ``key`` for what it lacks."""
-    session = st.session_state
-    unknown = session.setdefault(_UNKNOWN, {})
-    asked = session.get(_BEGAN, {}).pop(key, None)
-    if asked is not None and not fits(asked):
-        unknown[key] = Unknown(asked, label, rule, shown, session.get(key))
-    if key in unknown:
-        if unknown[key].instead == session.get(key):
-            (on or st).warning(literal(unknown[key].sentence()), icon=":material/link_off:")
-        else:
-            del unknown[key]
