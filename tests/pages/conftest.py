@@ -59,6 +59,21 @@ def said() -> Callable[[AppTest], str]:
 
 
 @pytest.fixture
+def figures() -> Callable[[AppTest], list[str]]:
+    """A function that gives the keys of the figures on a page, without the loader of each page."""
+
+    def figures(app: AppTest) -> list[str]:
+        drawn = [one.proto for one in app.get("bidi_component")]
+        return [
+            one.id.split("-", 2)[2]
+            for one in drawn
+            if one.component_name == "posviz_figure" and one.bytes
+        ]
+
+    return figures
+
+
+@pytest.fixture
 def odd_table(tmp_path: Path) -> str:
     """Path of a smooth table of 40 rows, of which row 7 is special."""
     place = np.linspace(0, 3, 40)

@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 Visit = Callable[..., AppTest]
 Said = Callable[[AppTest], str]
+Figures = Callable[[AppTest], list[str]]
 
 
 def test_a_table_may_be_compared_with_itself(visit: Visit, said: Said) -> None:
@@ -21,14 +22,14 @@ def test_a_table_may_be_compared_with_itself(visit: Visit, said: Said) -> None:
 
 
 def test_a_second_table_that_cannot_be_opened_is_explained_and_the_page_goes_on(
-    visit: Visit, said: Said
+    visit: Visit, said: Said, figures: Figures
 ) -> None:
     app = visit("compare.py", **{"table": "demo:bert-mini", "with": "no-such-model-anywhere"})
     assert not app.exception
     (error,) = [error.value.replace("\\", "") for error in app.error]
     assert "no-such-model-anywhere" in error
     assert error.endswith("Comparing with sinusoidal:64x64.")
-    assert app.get("bidi_component")
+    assert figures(app)
     assert "with sinusoidal:64x64" in said(app)
 
 
