@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -27,6 +28,7 @@ _DEEPEST = 2  # sub-folders below the opened folder that are looked into
 _MOST_FILES = 10_000
 _BESIDE = ("config.json", "tokenizer.json", "vocab.json", "merges.txt", "vocab.txt",
            "tokenizer_config.json", "adapter_config.json")  # fmt: skip
+_NUMBER = re.compile(r"[-_]\d{5}(?:-of-\d{5})?(?:\.weights)?$")  # of one file of several
 _NAMELESS = {"model", "pytorch_model", "tf_model", "ckpt", "last", "best"}
 
 
@@ -136,7 +138,9 @@ def uploaded(
             )
             others = [said for said in chosen.warnings if not any(name in said for name in left)]
             chosen = replace(chosen, warnings=(many, *others), notes=())
-    origin = Origin(f"upload:{first.name}", "upload", first.stem, traffic)
+    several = chosen is not None and len(chosen.files) > 1
+    name = _NUMBER.sub("", first.stem) if several else first.stem
+    origin = Origin(f"upload:{first.name}", "upload", name, traffic)
     return found, origin, chosen
 
 

@@ -125,6 +125,20 @@ def test_upload_with_config_and_upper_case_ending(model_folder, rows):
     assert found.size == len(weights) + len(config.getvalue())
 
 
+def test_shards_that_are_uploaded_together_are_called_by_what_their_names_share(
+    raw_safetensors, rows
+):
+    files = {
+        f"gpt-0000{number}-of-00002.safetensors": raw_safetensors(
+            {name: ("F32", (16, 8), rows(16, 8).tobytes())}
+        )
+        for number, name in ((1, "wte.weight"), (2, "wpe.weight"))
+    }
+    assert sources.open_upload(files).name == "gpt"
+    last = dict([files.popitem()])
+    assert sources.open_upload(last).name == "gpt-00002-of-00002"
+
+
 def test_u08_same_name_other_content_is_another_table(raw_safetensors, rows):
     first, second = rows(16, 8), rows(16, 8)
     tables = [
