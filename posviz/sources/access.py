@@ -59,6 +59,8 @@ class Access:
             path = self.absolute(text).resolve()
             inside = root is None or path.is_relative_to(root)
             there = inside and path.exists()
+        except PermissionError as err:
+            raise SourceError(f"{brief(text)} could not be opened: {err.strerror}.") from err
         except (OSError, ValueError, RuntimeError) as err:
             raise SourceError(f"{excerpt(text)} is not a path of this machine.") from err
         if not inside:

@@ -155,8 +155,13 @@ def _uploaded_name(name: str) -> str:
 
 def _listing(path: Path) -> tuple[str, ...]:
     """Regular files of a folder and the folders in it, as relative names."""
+
+    def refuse(err: OSError) -> None:
+        if err.filename == str(path):  # an unreadable folder inside is passed over
+            raise SourceError(f"{path.name} could not be opened: {err.strerror}.") from err
+
     names: list[str] = []
-    for folder, below, found in os.walk(path):  # an unreadable sub-folder is passed over
+    for folder, below, found in os.walk(path, onerror=refuse):
         below[:] = sorted(name for name in below if not name.startswith("."))
         relative = Path(folder).relative_to(path)
         if len(relative.parts) >= _DEEPEST:

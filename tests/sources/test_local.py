@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 
@@ -123,6 +124,38 @@ def test_upload_with_config_and_upper_case_ending(model_folder, rows):
     assert found.tables[0].row_offset == 2
     assert found.table().provenance.source == "upload"
     assert found.size == len(weights) + len(config.getvalue())
+
+
+@pytest.mark.parametrize("name", ["", "a.npy"])
+def test_a_closed_folder_is_said_to_be_closed(tmp_path, monkeypatch, name):
+    folder = tmp_path / "closed"
+    (folder / "inside").mkdir(parents=True)
+    np.save(folder / "a.npy", np.ones((4, 2)))
+
+    def denied(path, *_, **__):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    # Not by chmod: whoever runs this as root may look into every folder.
+    monkeypatch.setattr(os, "scandir", denied)
+    monkeypatch.setattr(type(folder), "exists", denied if name else type(folder).exists)
+    with pytest.raises(
+        SourceError, match=r"(closed|a\.npy) could not be opened: Permission denied\."
+    ):
+        sources.open(str(folder / name))
+
+
+def test_a_closed_folder_inside_is_passed_over(tmp_path, monkeypatch):
+    (tmp_path / "inside").mkdir()
+    np.save(tmp_path / "a.npy", np.eye(4, 2))
+    real = os.scandir
+
+    def denied(path):
+        if str(path).endswith("inside"):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", denied)
+    assert sources.open(str(tmp_path)).table().weights.shape == (4, 2)
 
 
 def test_shards_that_are_uploaded_together_are_called_by_what_their_names_share(
