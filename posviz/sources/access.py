@@ -56,7 +56,7 @@ class Access:
             )
         root = self.local_root.resolve() if self.local_root is not None else None
         try:
-            path = self.absolute(text).resolve()
+            path = Path(os.path.realpath(self.absolute(text)))  # faster than Path.resolve
             inside = root is None or path.is_relative_to(root)
             there = inside and path.exists()
         except PermissionError as err:
@@ -73,8 +73,10 @@ class Access:
 
     def absolute(self, text: str) -> Path:
         """The path as it was named, its links not followed; relative ones start at the root."""
-        base = Path.cwd() if self.local_root is None else self.local_root.resolve()
-        return base / Path(text).expanduser()
+        path = Path(text).expanduser()
+        if path.is_absolute():
+            return path
+        return (Path.cwd() if self.local_root is None else self.local_root.resolve()) / path
 
     def cache_folder(self) -> Path:
         """Where byte ranges of public Hub models are kept."""

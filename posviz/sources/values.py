@@ -33,12 +33,15 @@ def is_sinusoid(rows: NDArray[np.float32], dtype: str = "F32") -> bool:
     dtype : str
         Stored type, which sets how exact the circle must be.
     """
-    few = _in_use(rows[:: max(1, len(rows) // _SAMPLE)])
+    sample = rows[:: max(1, len(rows) // _SAMPLE)]
+    tolerance = _TOLERANCE.get(dtype, _COARSE)
+    if not _norms_allow(sample, tolerance):
+        return False
+    few = _in_use(sample)
     if few is None:
         return False
     pairings = _pairings(few.shape[1])
     some = pairings[..., :: max(1, pairings.shape[2] // _SAMPLED_PAIRS)]
-    tolerance = _TOLERANCE.get(dtype, _COARSE)
     promising = _circles(few.T[some].reshape(len(some), 2, -1), tolerance).fits
     if not promising.any():  # a learned table is refused in microseconds
         return False
@@ -46,6 +49,30 @@ def is_sinusoid(rows: NDArray[np.float32], dtype: str = "F32") -> bool:
     if kept is None or np.ptp(kept, axis=0).max() < 1e-6:
         return False
     return any(_run_around(kept, pairing, tolerance) for pairing in pairings[promising])
+
+
+def _norms_allow(rows: NDArray[np.float32], tolerance: float) -> bool:
+    """Whether squared norms are a straight line of sums, as on any circle; else it is refused.
+
+    With all pairs on the circle around (c, c) a row's squared norm is a constant plus 2c times its
+    sum. The line is fitted; its error per row may be that of :func:`_circles`, for a circle whose
+    square is at most four times the mean square of its points.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares, sums = np.vecdot(rows, rows).tolist(), rows.sum(axis=1).tolist()
+    # Few numbers, and a processor that has just passed over a whole table: plain Python is faster.
+    points = [(total, square) for total, square in zip(sums, squares, strict=True) if square > 0]
+    if not points:
+        return True
+    mean_sum = sum(total for total, _ in points) / len(points)
+    mean_square = sum(square for _, square in points) / len(points)
+    spread = sum((total - mean_sum) ** 2 for total, _ in points)
+    joint = sum((total - mean_sum) * (square - mean_square) for total, square in points)
+    slope = joint / spread if spread > 0 else 0.0
+    error = sum(
+        (square - mean_square - slope * (total - mean_sum)) ** 2 for total, square in points
+    )
+    return not error > len(points) * (16 * (2 * tolerance + 1e-3) * mean_square) ** 2
 
 
 def _in_use(rows: NDArray[np.float32]) -> NDArray[np.float64] | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from posviz.analysis.references import random_normal, sinusoidal
 from posviz.sources import values
@@ -52,6 +54,22 @@ def as_bfloat16(table: np.ndarray) -> np.ndarray:
 )
 def test_fixed_sinusoids_are_told(table, dtype):
     assert values.is_sinusoid(table, dtype)
+
+
+@given(
+    n_positions=st.integers(8, 200),
+    quarter=st.integers(4, 40),
+    made=st.sampled_from([sinusoidal, halves]),
+    radius=st.floats(1e-3, 1e3),
+    centre=st.floats(-0.5, 0.5),
+    zeros=st.integers(0, 2),
+)
+def test_any_fixed_sinusoid_is_told_wherever_its_circle_lies(
+    n_positions, quarter, made, radius, centre, zeros
+):
+    table = radius * (made(n_positions, 4 * quarter) + np.float32(centre))
+    table = np.concatenate([np.zeros((zeros, 4 * quarter)), table]).astype(np.float32)
+    assert values.is_sinusoid(table)
 
 
 def test_gpt2_is_learned(gpt2_like_weights):
