@@ -131,7 +131,7 @@ def _is_error(message: ConsoleMessage) -> bool:
     return message.type == "error" and not looking
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def visiting(tab: Page) -> Callable[..., AbstractContextManager[Page]]:
     """``with visiting(address) as page``: somebody who was never there before.
 
