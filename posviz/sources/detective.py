@@ -53,6 +53,8 @@ class Case:
         Whether the file is nothing but an array, which is then the table whatever its name.
     metadata : mapping
         Text pairs of the file's header, where posviz writes the layout of a saved table.
+    unread : dict
+        Why the numbers of some suspects cannot be read; those come last.
     """
 
     entries: Sequence[Entry]
@@ -65,6 +67,7 @@ class Case:
     seen: dict[str, Seen] = field(default_factory=dict)
     suspects: dict[str, Suspect] = field(default_factory=dict)
     judged: dict[str, Candidate] = field(default_factory=dict)
+    unread: dict[str, str] = field(default_factory=dict)
 
     def see(self, suspect: Suspect) -> Seen:
         """A suspect's rows and what they show; read once."""
@@ -79,6 +82,15 @@ class Case:
             seen = Seen(rows, values.look(rows, suspect.parts[0].dtype or ""))
             self.seen[suspect.parameter] = seen
         return seen
+
+    def look(self, suspect: Suspect) -> None:
+        """See a suspect, or note why its numbers cannot be read: what else is there may be."""
+        try:
+            self.see(suspect)
+        except SourceError as err:
+            if self.remote:  # perhaps it is the network
+                raise
+            self.unread[suspect.parameter] = str(err)
 
 
 @dataclass(frozen=True)
@@ -123,7 +135,7 @@ def investigate(case: Case) -> Findings:
     if by_word and best.kind != "sinusoidal":
         warnings = (*warnings, ownnames.warning(brief(best.label)))
     scheme = "none" if best.kind == "random" else best.kind
-    return Findings(tuple(tables), scheme, None, warnings)
+    return Findings(tuple(tables), scheme, None, (*case.unread.values(), *warnings))
 
 
 def _without_table(case: Case) -> tuple[str, str]:
@@ -239,16 +251,18 @@ def _ordered(found: list[Suspect], case: Case) -> list[Suspect]:
     for suspect in sorted(found, key=lambda suspect: _rank(suspect, None)):
         if suspect.nbytes <= budget:
             budget -= suspect.nbytes
-            case.see(suspect)
+            case.look(suspect)
 
     def rank(suspect: Suspect) -> tuple[object, ...]:
-        return _rank(suspect, case.seen.get(suspect.parameter))
+        name = suspect.parameter
+        return name in case.unread, *_rank(suspect, case.seen.get(name))
 
     while True:
         best = min(found, key=rank)
-        if best.parameter in case.seen or best.nbytes > MAX_TABLE_BYTES:
+        known = best.parameter in case.seen or best.parameter in case.unread
+        if known or best.nbytes > MAX_TABLE_BYTES:
             return sorted(found, key=rank)
-        case.see(best)
+        case.look(best)
 
 
 def _rank(suspect: Suspect, seen: Seen | None) -> tuple[object, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from posviz.errors import NoTableError, TableError
+from posviz.errors import NoTableError, SourceError, TableError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,7 +70,9 @@ def read(checkpoint: Checkpoint, parameter: str | None) -> Read:
     """
     try:
         table, sentence = checkpoint.table(parameter), ""
-    except (NoTableError, TableError) as error:
+    except (SourceError, TableError) as error:
+        if parameter is not None and not isinstance(error, (NoTableError, TableError)):
+            raise
         table, sentence = None, str(error)
     return Read(facts(checkpoint), table, sentence)
 

@@ -88,8 +88,8 @@ def notes(facts: Facts) -> None:
 
 def _unnamed(sentence: str) -> str:
     """A sentence that begins with the name of a table, to stand where that has been said."""
-    rest = sentence.partition(": ")[2] or sentence
-    return rest[:1].upper() + rest[1:]
+    _, colon, rest = sentence.partition(": ")
+    return rest[:1].upper() + rest[1:] if colon else sentence
 
 
 def tables(facts: Facts, found: Opened) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from posviz import sources
-from posviz.errors import NoTableError, PosvizError, SourceError, TableError
+from posviz.errors import PosvizError, SourceError, TableError
 from posviz.ui import kept
 from posviz.ui.facts import Facts, Read, facts
 
@@ -150,7 +150,7 @@ def _taken(checkpoint: Checkpoint) -> Upload:
     try:
         first = checkpoint.table()
         tables[said.tables[0].parameter] = first
-    except (NoTableError, TableError) as error:  # what else is in it may be opened by hand
+    except (SourceError, TableError) as error:  # what else is in it may be opened by hand
         sentence = str(error)
         further |= {entry.name: entry.shape or () for entry in said.by_hand}
     left = KEPT_BYTES

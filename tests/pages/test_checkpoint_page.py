@@ -87,6 +87,18 @@ def test_a_table_that_cannot_be_shown_hides_nothing_else_in_its_file(
     assert "decoder.wpe" in said(elsewhere)
 
 
+def test_a_table_that_cannot_be_read_hides_nothing_else_in_its_file(
+    visit: Visit, upload: Upload, said: Said
+) -> None:
+    packed = Path(__file__).parents[1] / "sources" / "data" / "packed.h5"
+    uploaded = upload(visit("checkpoint.py"), ("packed.h5", packed.read_bytes()))
+    for app in (visit("checkpoint.py", table=str(packed)), uploaded):
+        assert not app.error
+        text = said(app)
+        assert "packed.h5.** wpe in packed.h5 is compressed, which is not read." in text
+        assert "**wpe**. " in text
+
+
 def test_of_an_upload_whose_best_table_cannot_be_shown_the_others_are_kept(
     visit: Visit, upload: Upload, said: Said
 ) -> None:

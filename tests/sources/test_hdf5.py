@@ -47,6 +47,25 @@ def test_keras_weights_in_several_files_open_by_their_index(data, tmp_path):
         sources.open(str(tmp_path))
 
 
+def test_a_table_that_cannot_be_read_hides_no_other_in_the_file(data, tmp_path):
+    said = "wpe in m_00000.weights.h5 is compressed, which is not read. Save it without."
+    alone = sources.open_upload({"m_00000.weights.h5": (data / "packed.h5").read_bytes()})
+    assert [table.parameter for table in alone.tables] == ["wpe"]
+    assert alone.warnings == (said,)
+    with pytest.raises(SourceError) as caught:
+        alone.table()
+    assert str(caught.value) == said
+    names = {"m_00000.weights.h5": "packed.h5", "m_00001.weights.h5": "keras3.weights.h5"}
+    for name, of in names.items():
+        (tmp_path / name).write_bytes((data / of).read_bytes())
+    index = {"weight_map": {"/a/vars": "m_00000.weights.h5", "/b/vars": "m_00001.weights.h5"}}
+    (tmp_path / "m.weights.json").write_text(json.dumps(index))
+    both = sources.open(str(tmp_path))
+    assert both.warnings == (said,)
+    assert [table.file for table in both.tables] == ["m_00001.weights.h5", "m_00000.weights.h5"]
+    np.testing.assert_array_equal(both.table().weights, TABLE)
+
+
 def test_tensorflow_weights_open_with_old_groups_and_half_precision(data):
     found = sources.open(str(data / "tf_model.h5"))
     assert found.tables[0].label.endswith("embeddings/position_embeddings")
@@ -95,7 +114,7 @@ def test_numbers_that_lie_elsewhere_are_refused(data, tmp_path, monkeypatch, nam
     monkeypatch.chdir(tmp_path)
     (tmp_path / "secret.bin").write_bytes(bytes(128))
     with pytest.raises(SourceError) as caught:
-        sources.open(str(data / name))
+        sources.open(str(data / name)).table()
     assert str(caught.value) == sentence
 
 

@@ -275,4 +275,4 @@ def test_a_tensor_beyond_its_storage_is_refused(tmp_path):
     assert wrong != content
     (tmp_path / "m.pt").write_bytes(wrong)
     with pytest.raises(SourceError, match="reaches beyond its storage"):
-        sources.open(str(tmp_path / "m.pt"))
+        sources.open(str(tmp_path / "m.pt")).table()
