@@ -52,7 +52,7 @@ def _own_work(name: str, checkpoint: Path, pickled: Path) -> Iterator[Row]:
 
     ours, theirs = milliseconds(
         [lambda: posviz.load(str(checkpoint)), lambda: GPT2Model.from_pretrained(checkpoint)],
-        in_a_row=5,
+        in_a_row=20,
     )
     yield Row(
         f"open the table of a {name}, safetensors", ours, "from_pretrained", theirs,

@@ -122,14 +122,15 @@ def storage(identity: Any) -> object:
 
 def call(maker: Any, arguments: Any) -> object:
     """The result of a call, where it is one of the few that describe data; else inert."""
-    if maker == _FROM_TYPE and isinstance(arguments, tuple) and len(arguments) == 4:
+    if isinstance(arguments, tuple) and len(arguments) == 4 and maker == _FROM_TYPE:
         maker, arguments = arguments[0], arguments[2]  # a subclass of Tensor, made once and no more
     if isinstance(maker, Global) and isinstance(arguments, tuple):
-        if maker.module == "torch._utils" and maker.name in _TENSORS:
-            return _view(maker.name, arguments) or Inert(maker, arguments)
-        if maker.module == "torch._utils" and maker.name in _PARAMETERS and arguments:
-            return arguments[0]
-        if maker == _ORDERED:
+        if maker.module == "torch._utils":
+            if maker.name in _TENSORS:
+                return _view(maker.name, arguments) or Inert(maker, arguments)
+            if maker.name in _PARAMETERS and arguments:
+                return arguments[0]
+        elif maker == _ORDERED:
             return _ordered(arguments)
     return Inert(maker, arguments)
 
@@ -144,6 +145,8 @@ def as_key(key: object) -> str:
     A deeply shared tuple would take exponential time to hash, and a key of megabytes would be
     copied wherever it is used.
     """
+    if type(key) is str and len(key) <= _LONGEST_KEY and key.isprintable():
+        return key  # nearly every key
     if isinstance(key, tuple) and len(key) <= _MOST_PARTS:
         parts = [as_key(part) if isinstance(part, _SCALARS) else "…" for part in key]
         return f"({', '.join(parts)})"
@@ -196,8 +199,8 @@ def _view(maker: str, arguments: tuple[Any, ...]) -> View | None:
 
 def work(maker: object, arguments: object) -> int:
     """How many steps a call stands for: a list that is named twice is gone through twice."""
-    if maker == _ORDERED and isinstance(arguments, tuple) and arguments:
-        return len(arguments[0]) if isinstance(arguments[0], list) else 0
+    if isinstance(arguments, tuple) and arguments and isinstance(arguments[0], list):
+        return len(arguments[0]) if maker == _ORDERED else 0
     return 0
 
 

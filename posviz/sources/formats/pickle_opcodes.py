@@ -191,6 +191,7 @@ class Opcode(NamedTuple):
 
     run: Callable[[Machine, Any], None]
     width: int | None  # bytes of an argument that is a small whole number, 0 for none
+    is_text: bool  # whether the argument is a text, its length before it in four bytes
     read: Callable[[BinaryIO], Any]  # any other argument, from where it begins
 
 
@@ -202,8 +203,9 @@ def _decoded(known: pickletools.OpcodeInfo) -> Opcode | None:
     if run is None:
         return None
     if known.arg is None:
-        return Opcode(run, 0, lambda _: None)
-    return Opcode(run, _WIDTHS.get(known.arg.name), known.arg.reader)
+        return Opcode(run, 0, False, lambda _: None)
+    is_text = known.name == "BINUNICODE"
+    return Opcode(run, _WIDTHS.get(known.arg.name), is_text, known.arg.reader)
 
 
 _KNOWN = {ord(known.code): _decoded(known) for known in pickletools.opcodes}

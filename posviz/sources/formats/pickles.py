@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from posviz.sources.formats.pickle_machine import MAX_STEPS, Machine, PickleError
 from posviz.sources.formats.pickle_opcodes import BY_CODE
@@ -71,25 +71,36 @@ def interpret(data: bytes, start: int = 0, steps: int = MAX_STEPS) -> Pickled:
     """
     stream = io.BytesIO(data)
     machine = Machine(steps)
-    at = start
+    at, taken = start, 1
     try:
+        # Thousands of times a file: what is asked for most comes first, without a call.
         while (code := data[at]) != _STOP:
             at += 1
-            machine.spend(1)
+            taken += 1
+            if taken > machine.steps:
+                machine.spend(taken)
             opcode = BY_CODE[code]
             if opcode is None:
                 raise PickleError("it is cut short or no pickle")
-            argument = None
-            if opcode.width is None:
-                stream.seek(at)
-                argument = opcode.read(stream)
-                at = stream.tell()
-            elif opcode.width:
-                end = at + opcode.width
+            run, width, is_text, read = opcode
+            argument: Any = None
+            if width == 1:
+                argument = data[at]
+                at += 1
+            elif width:
+                end = at + width
                 argument = int.from_bytes(data[at:end], "little")
                 at = end
-            opcode.run(machine, argument)
-        machine.spend(1)
+            elif is_text:
+                begin = at + 4
+                at = begin + int.from_bytes(data[at:begin], "little")
+                argument = str(data[begin:at], "utf-8", "surrogatepass")
+            elif width is None:
+                stream.seek(at)
+                argument = read(stream)
+                at = stream.tell()
+            run(machine, argument)
+        machine.spend(taken)
         value = machine.stack.pop()
     except (ValueError, LookupError, AttributeError, OverflowError) as err:
         raise PickleError("it is cut short or no pickle") from err

@@ -8,9 +8,8 @@ no two readers of the same file can see different numbers.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from posviz.sources.formats.tensors import brief, damaged
 
@@ -25,11 +24,11 @@ _LOCAL = struct.Struct("<4s2B4HL2L2H")
 _MAX_DIRECTORY = 24 << 20  # bytes
 _MAX_MEMBERS = 150_000
 _TAIL = 1 << 16
+_BEYOND = 0xFFFFFFFF  # stands for a number that is in the zip64 field
 STORED, DEFLATED = 0, 8
 
 
-@dataclass(frozen=True)
-class Member:
+class Member(NamedTuple):
     """One file of the archive.
 
     Parameters
@@ -84,7 +83,8 @@ def directory(reader: Reader) -> dict[str, Member]:
         body = position + _ENTRY.size
         member = raw[body : body + n_name].decode("utf-8" if flags & 0x800 else "cp437", "replace")
         extra = raw[body + n_name : body + n_name + n_extra]
-        size, packed, offset = _wide(extra, size, packed, offset)
+        if _BEYOND in (size, packed, offset):
+            size, packed, offset = _wide(extra, size, packed, offset)
         if member in names:
             raise damaged(name, f"the archive holds {brief(member)} twice")
         if len(found) == _MAX_MEMBERS:
@@ -145,7 +145,7 @@ def _wide(extra: bytes, size: int, packed: int, offset: int) -> tuple[int, int, 
             numbers = [int.from_bytes(body[i : i + 8], "little") for i in range(0, len(body), 8)]
             values = []
             for value in (size, packed, offset):
-                wide = value == 0xFFFFFFFF and numbers
+                wide = value == _BEYOND and numbers
                 values.append(numbers.pop(0) if wide else value)
             return values[0], values[1], values[2]
         position += 4 + length
