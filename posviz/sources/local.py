@@ -155,20 +155,27 @@ def _uploaded_name(name: str) -> str:
 
 def _listing(path: Path) -> tuple[str, ...]:
     """Regular files of a folder and the folders in it, as relative names."""
-
-    def refuse(err: OSError) -> None:
-        if err.filename == str(path):  # an unreadable folder inside is passed over
-            raise SourceError(f"{path.name} could not be opened: {err.strerror}.") from err
-
     names: list[str] = []
-    for folder, below, found in os.walk(path, onerror=refuse):
-        below[:] = sorted(name for name in below if not name.startswith("."))
-        relative = Path(folder).relative_to(path)
-        if len(relative.parts) >= _DEEPEST:
-            below.clear()
-        names += [(relative / name).as_posix() for name in found]
+    waiting = [""]  # folders to look into, as relative names that end with a slash
+    while waiting:
+        folder = waiting.pop()
+        try:
+            with os.scandir(f"{path}/{folder}") as found:
+                for entry in found:
+                    if not entry.is_dir():
+                        names.append(folder + entry.name)
+                    elif folder.count("/") < _DEEPEST and not _is_aside(entry):
+                        waiting.append(f"{folder}{entry.name}/")
+        except OSError as err:
+            if not folder:  # one inside is passed over
+                raise SourceError(f"{path.name} could not be opened: {err.strerror}.") from err
         if len(names) > _MOST_FILES:
             raise SourceError(
                 f"{path.name} holds more than {_MOST_FILES:,} files. Open the folder of one model."
             )
     return tuple(sorted(names))
+
+
+def _is_aside(folder: os.DirEntry[str]) -> bool:
+    """Whether a folder is hidden, or lies elsewhere."""
+    return folder.name.startswith(".") or folder.is_symlink()
