@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -33,6 +33,7 @@ def is_sinusoid(rows: NDArray[np.float32], dtype: str = "F32") -> bool:
     dtype : str
         Stored type, which sets how exact the circle must be.
     """
+    rows = rows[:, : rows.shape[1] // 2 * 2]
     sample = rows[:: max(1, len(rows) // _SAMPLE)]
     tolerance = _TOLERANCE.get(dtype, _COARSE)
     if not _norms_allow(sample, tolerance):
@@ -76,14 +77,14 @@ def _norms_allow(rows: NDArray[np.float32], tolerance: float) -> bool:
 
 
 def _in_use(rows: NDArray[np.float32]) -> NDArray[np.float64] | None:
-    """Rows other than zero, of an even number of dimensions; None if they could be no circle."""
-    found = rows[(rows != 0).any(axis=1), : rows.shape[1] // 2 * 2]
+    """Rows other than zero; None if they could be no circle."""
+    found = rows[(rows != 0).any(axis=1)]
     if len(found) < 4 or not found.shape[1] or not np.isfinite(found).all():
         return None
     return found.astype(np.float64)
 
 
-@cache
+@lru_cache(maxsize=8)
 def _pairings(width: int) -> NDArray[np.intp]:
     """Which dimension is the sine and which the cosine of each pair, in every published way.
 

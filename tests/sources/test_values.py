@@ -50,6 +50,7 @@ def as_bfloat16(table: np.ndarray) -> np.ndarray:
         (sinusoidal(128, 64).astype(np.float16).astype(np.float32), "F16"),
         (as_bfloat16(sinusoidal(128, 64)), BF16),
         (sinusoidal(100, 64) * 0.02, "F32"),
+        (np.concatenate([sinusoidal(64, 16), random_normal(64, 1, std=3.0)], axis=1), "F32"),
     ],
 )
 def test_fixed_sinusoids_are_told(table, dtype):
