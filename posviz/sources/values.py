@@ -78,7 +78,7 @@ def _norms_allow(rows: NDArray[np.float32], tolerance: float) -> bool:
 
 def _in_use(rows: NDArray[np.float32]) -> NDArray[np.float64] | None:
     """Rows other than zero; None if they could be no circle."""
-    found = rows[(rows != 0).any(axis=1)]
+    found: NDArray[np.float32] = rows[(rows != 0).any(axis=1)]
     if len(found) < 4 or not found.shape[1] or not np.isfinite(found).all():
         return None
     return found.astype(np.float64)
