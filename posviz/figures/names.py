@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 LETTER = 6.4  # pixels
 SMALL, MIDDLE, LARGE = (360.0, 170.0), (560.0, 300.0), (900.0, 420.0)  # pixels: axes of our figures
+NARROW = (270.0, 160.0)  # pixels: the axes of a small figure in a card, or on a telephone
+_EDGE = 12.0  # pixels that words may reach beyond the axes and still be seen whole
 _POINTS = 500
 _MARGIN = 0.04  # of an axis: words may reach so far beyond it
 
@@ -68,7 +70,7 @@ def clear_place(
     places: Sequence[dict[str, Any]],
     lines: Sequence[tuple[NDArray[np.float64], ArrayLike]],
 ) -> dict[str, Any]:
-    """The first of several places beside a point whose words the fewest lines run through.
+    """The first of several places beside a point whose words are seen whole and least crossed.
 
     Parameters
     ----------
@@ -84,11 +86,24 @@ def clear_place(
     drawn = [_dense(inside(figure, x, gaps(y))) for x, y in lines]
     point = in_shares(figure, *at)
 
-    def met(place: dict[str, Any]) -> int:
+    def met(place: dict[str, Any]) -> tuple[float, int]:
         boxes = [box_of(point, text, size=size, **place) for size in (MIDDLE, LARGE)]
-        return sum(sum(crowding(box, (), line)) for box in boxes for line in drawn)
+        crossed = sum(sum(crowding(box, (), line)) for box in boxes for line in drawn)
+        return cut_off(box_of(point, text, size=NARROW, **place)), crossed
 
     return min(places, key=met)
+
+
+def cut_off(box: Box) -> float:
+    """How many pixels of words in this place lie off the narrowest of our figures."""
+    width, height = NARROW
+    beyond = (
+        -box.left * width,
+        (box.right - 1) * width,
+        -box.low * height,
+        (box.high - 1) * height,
+    )
+    return max(0.0, *(pixels - _EDGE for pixels in beyond))
 
 
 def in_shares(figure: go.Figure, x: float, y: float) -> NDArray[np.float64]:

@@ -29,6 +29,7 @@ _BESIDE: tuple[dict[str, Any], ...] = (
     {"xanchor": "right", "xshift": -10, "yshift": -14},
     {"xanchor": "left", "xshift": 12, "yshift": -12},
     {"xanchor": "right", "xshift": -10, "yshift": -30},
+    {"xanchor": "center", "yshift": -22},
 )
 
 

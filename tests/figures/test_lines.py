@@ -12,7 +12,7 @@ import pytest
 from posviz.analysis.similarity import OffsetProfile
 from posviz.figures.along import along_positions
 from posviz.figures.lines import Band
-from posviz.figures.names import Box, box_of
+from posviz.figures.names import NARROW, Box, box_of, in_shares
 from posviz.figures.offsets import offset_profile
 from posviz.figures.spectrum import cumulative_share, spectrum
 from posviz.figures.theme import LIGHT
@@ -86,6 +86,19 @@ def test_the_mark_says_how_many_components_hold_which_share() -> None:
     assert dots.x.tolist() == [1, 2, 3]
     assert "3 components hold 90 % of the variance" in picture.alt
     assert "1 component holds 90 %" in texts(spectrum(VALUES, holds=(1, 0.9)))
+
+
+@pytest.mark.parametrize("k", [1, 3, 8, 16, 30, 60])
+@pytest.mark.parametrize("fall", [0.05, 1.5])
+def test_the_mark_is_seen_whole_on_a_narrow_screen(k: int, fall: float) -> None:
+    picture = spectrum(50.0 / np.arange(1, 65) ** fall, holds=(k, 0.9))
+    (mark,) = [note for note in picture.figure.layout.annotations if "hold" in note.text]
+    point = in_shares(picture.figure, 10**mark.x, 10**mark.y)
+    shifts = {"xshift": mark.xshift, "yshift": mark.yshift}
+    box = box_of(point, mark.text, xanchor=mark.xanchor, size=NARROW, **shifts)
+    beyond = 16 / np.array(NARROW)
+    assert -beyond[0] < box.left < box.right < 1 + beyond[0]
+    assert -beyond[1] < box.low < box.high < 1 + beyond[1]
 
 
 def test_dots_of_many_components_do_not_hide_the_line() -> None:
