@@ -62,7 +62,8 @@ with page.card():
             )
         figure.show(picture, key=f"spectrum-{view}", height=480)
 page.provenance(found, "centred" if centred else "not centred", results.rows_said(numbers))
-st.caption("Shuffling the rows changes none of these numbers: low rank is not order.")
+if not any("shuffling the rows" in sentence.text for sentence in numbers.verdict):
+    st.caption("Shuffling the rows changes none of these numbers: low rank is not order.")
 with page.section("All numbers"):
     tables.components(numbers)
     tables.numbers(numbers, "components", "effective_rank")

@@ -50,6 +50,13 @@ def test_probes_are_computed_only_while_their_section_stands_open(visit: Visit, 
     assert heading in said(opened)
 
 
+@pytest.mark.parametrize("table", ["demo:gpt-mini", "random:64x32", "sinusoidal:64x32"])
+def test_that_shuffling_keeps_the_spectrum_is_said_once(
+    visit: Visit, said: Said, table: str
+) -> None:
+    assert said(visit("spectrum.py", table=table)).lower().count("shuffling the rows") == 1
+
+
 def test_the_spectrum_need_not_be_centred(visit: Visit, said: Said, tmp_path: Path) -> None:
     weights = np.random.default_rng(0).normal(5, 1, (30, 8)).astype(np.float32)
     np.save(tmp_path / "far.npy", weights)
