@@ -64,8 +64,10 @@ def _table_of(name: str) -> str | None:
 
 def _base(files: FileSet, weights: Weights) -> str:
     path = posixpath.join(posixpath.dirname(weights.files[0]), "adapter_config.json")
-    config = configs.read_config(files.open(path)) if path in files.names else {}
-    base = config.get("base_model_name_or_path")
+    config, trouble = configs.config_of(files, path) if path in files.names else ({}, ())
+    if trouble:
+        return "its base model (adapter_config.json, which names it, cannot be read)"
+    base = (config or {}).get("base_model_name_or_path")
     if isinstance(base, str) and base:
         return f"the base model {brief(base)}"
     return "its base model"

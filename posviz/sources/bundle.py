@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING
 
 from posviz.errors import SourceError
 from posviz.runfolder import MODEL, runs_folder
-from posviz.sources import adapters, demos, folders, local
+from posviz.sources import adapters, configs, demos, folders, local
 from posviz.sources.access import Access
 from posviz.sources.folders import FileSet, Weights
 from posviz.sources.formats import open_tensors
@@ -204,6 +204,14 @@ def _bundle(
     files: FileSet, origin: Origin, weights: Weights | None, *, root: Path | None = None
 ) -> Bundle:
     weights = weights or folders.choose(files)
+    if weights.config:
+        try:
+            configs.read_config(files.open(weights.config))
+        except SourceError as err:  # one of a few bytes would take its place
+            raise SourceError(
+                f"{err} It says how many positions the model has, so no checkpoint can be written "
+                f"without it."
+            ) from err
     checkpoint = open_files(files, origin, weights)
     if adapters.is_adapter(weights, checkpoint.entries):
         raise SourceError(

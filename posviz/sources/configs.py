@@ -16,9 +16,16 @@ from posviz.sources.formats import jsons
 from posviz.sources.formats.tensors import damaged
 
 if TYPE_CHECKING:
+    from posviz.sources.folders import FileSet
     from posviz.sources.readers import Reader
 
 Config = Mapping[str, object]
+
+WITHOUT = (
+    "It was not read: names, shapes and numbers alone decided which tables there are and which row "
+    "of each is the first."
+)
+"""What to say of a config.json that tells nothing, behind what is wrong with it."""
 
 _LIMIT = 8 << 20
 _LONGEST_TYPE = 200
@@ -33,21 +40,52 @@ _KIN = (  # words that name the same part in tensor names and in configs
 )
 
 
+class DamagedConfigError(SourceError):
+    """A config that says nothing of the weights beside it, as one that was cut off."""
+
+
 def read_config(reader: Reader, *, limit: int = _LIMIT) -> dict[str, Any]:
     """A config.json, or another JSON file of at most `limit` bytes, checked to be an object.
 
     Raises
     ------
-    SourceError
+    DamagedConfigError
         Larger than any config, or not a JSON object.
+    SourceError
+        The file cannot be read.
     """
     if reader.size > limit:
-        raise SourceError(f"{reader.name} has {reader.size:,} bytes; a config.json is far smaller.")
+        raise DamagedConfigError(
+            f"{reader.name} has {reader.size:,} bytes; a config.json is far smaller. Put the "
+            f"model's own there."
+        )
     most = jsons.MOST_MARKS if limit == _LIMIT else limit  # a vocabulary has many values
-    config = jsons.parse(reader.read_at(0, reader.size), reader.name, most_marks=most)
+    raw = reader.read_at(0, reader.size)
+    try:
+        config = jsons.parse(raw, reader.name, most_marks=most)
+    except SourceError as err:
+        raise DamagedConfigError(str(err)) from err
     if not isinstance(config, dict):
-        raise damaged(reader.name, "it is not a JSON object")
+        raise DamagedConfigError(str(damaged(reader.name, "it is not a JSON object")))
     return config
+
+
+def config_of(files: FileSet, name: str) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
+    """A config beside weights, or None and the sentence about one that cannot be read.
+
+    Raises
+    ------
+    SourceError
+        The network failed, which says nothing of the file.
+    """
+    try:
+        return read_config(files.open(name)), ()
+    except DamagedConfigError as err:
+        return None, (f"{err} {WITHOUT}",)
+    except SourceError as err:  # a pipe, or a link that leaves the folder
+        if files.remote:
+            raise
+        return None, (f"{err} {WITHOUT}",)
 
 
 def model_type(config: Config | None) -> str | None:

@@ -13,7 +13,7 @@ from posviz.errors import SourceError
 from posviz.sources import folders
 from posviz.sources.cache import RangeCache
 from posviz.sources.folders import FileSet
-from posviz.sources.indexes import read_index
+from posviz.sources.indexes import DamagedIndexError, read_index
 from posviz.sources.local import open_folder
 from posviz.sources.opening import Origin, open_files, worth_opening
 from posviz.sources.presets import PRESETS
@@ -151,7 +151,10 @@ def _snapshot(repository: Repository) -> Path | None:
         if root is not None and not folder.resolve().is_relative_to(root.resolve()):
             continue  # private models may lie there, which this visitor must not see
         if name.endswith(".index.json"):
-            named = set(read_index(LocalFile(Path(found).resolve(), Traffic())).values())
+            try:
+                named = set(read_index(LocalFile(Path(found).resolve(), Traffic())).values())
+            except DamagedIndexError:
+                continue  # what else lies there, or the Hub, may be sound
             if not all((folder / file).exists() for file in named):
                 continue
         return folder

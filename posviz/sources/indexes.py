@@ -28,12 +28,14 @@ def read_index(reader: Reader) -> dict[str, str]:
     Raises
     ------
     DamagedIndexError
-        Not an index.
+        Not an index, or too large to be one.
     SourceError
-        One that points outside its folder, or is too large to be one.
+        One that points outside its folder.
     """
     if reader.size > INDEX_LIMIT:
-        raise SourceError(f"{reader.name} has {reader.size:,} bytes; an index is far smaller.")
+        raise DamagedIndexError(
+            f"{reader.name} has {reader.size:,} bytes; an index is far smaller."
+        )
     raw = reader.read_at(0, reader.size)
     try:
         index = jsons.parse(raw, reader.name, most_marks=_MOST_ENTRIES)
@@ -45,9 +47,14 @@ def read_index(reader: Reader) -> dict[str, str]:
     if reader.name.lower().endswith(".weights.json"):
         weight_map = dict(_of_keras(weight_map))
     for tensor, file in weight_map.items():
-        check_name(reader.name, tensor)
-        plain = isinstance(file, str) and re.fullmatch(r"[\w][\w.+-]{0,254}", file)
-        if not plain:
+        try:
+            check_name(reader.name, tensor)
+        except SourceError as err:
+            raise DamagedIndexError(str(err)) from err
+        if not isinstance(file, str):
+            named = f"it names {excerpt(file)} in place of a file"
+            raise DamagedIndexError(str(damaged(reader.name, named)))
+        if not re.fullmatch(r"[\w][\w.+-]{0,254}", file):
             raise SourceError(
                 f"{reader.name} names the file {excerpt(file)}; an index may only name files "
                 f"beside it. It was not followed."

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from posviz.errors import SourceError
 from posviz.sources import adapters, configs, detective, folders, layouts, ownnames, shards
 from posviz.sources.checkpoint import Checkpoint, listed
-from posviz.sources.formats import open_tensors
 from posviz.sources.formats.tensors import Entry, TensorFile
 from posviz.sources.parts import Span, read_part
 from posviz.sources.readers import Traffic
@@ -58,22 +57,28 @@ def open_files(files: FileSet, origin: Origin, weights: Weights | None = None) -
     alone = weights is not None and len(weights.files) == 1  # it was named, and not found
     files, looked_into = _noting(files)
     weights = weights or folders.choose(files)
-    config = configs.read_config(files.open(weights.config)) if weights.config else None
-    opened = {name: open_tensors(files.open(name)) for name in worth_opening(files, weights)}
+    config, doubts = configs.config_of(files, weights.config) if weights.config else (None, ())
+    opened, broken = shards.open_sound(files, worth_opening(files, weights))
     by_name = _entries(opened, weights)
     entries = tuple(by_name.values())
     holders = {posixpath.basename(name): file for name, file in opened.items()}
+    faults = {posixpath.basename(name): fault for name, fault in broken.items()}
     own = next(iter(opened.values())) if opened else None
     if config is None and own is not None and own.config:
         config = dict(own.config)
     if own is not None and own.bare and not any(layouts.rule(entry.name) for entry in entries):
         config = None  # a table without a name may come from anywhere
-    warnings = [*weights.warnings, *(text for file in opened.values() for text in file.warnings)]
+    warnings = [*weights.warnings, *doubts, *shards.about(broken, weights)]
+    warnings += [text for file in opened.values() for text in file.warnings]
     warnings += _repeated(opened)
 
     def holder(entry: Entry) -> TensorFile:
         file = holders.get(entry.file)
         if file is None:
+            if entry.file in faults:
+                raise SourceError(
+                    f"{entry.name} lies in a file that cannot be read. {faults[entry.file]}"
+                )
             raise SourceError(
                 f"{entry.name} lies in {entry.file}, which was not opened. Open that file itself."
             )
@@ -97,11 +102,11 @@ def open_files(files: FileSet, origin: Origin, weights: Weights | None = None) -
     )
     found = detective.investigate(case)
     if not found.tables:
-        found = _explained(found, files, weights, entries, alone=alone)
+        found = _explained(found, files, weights, entries, alone=alone, broken=broken)
     elif adapters.is_adapter(weights, entries):
         said = adapters.with_table(files, weights)
         found = replace(found, warnings=(*found.warnings, said))
-    counted = {*weights.files, *filter(None, (weights.config, weights.index)), *looked_into}
+    counted = {*weights.files, *filter(None, (weights.index,))} - {*broken} | {*looked_into}
     return Checkpoint(
         ref=origin.ref,
         source=origin.source,
@@ -127,12 +132,13 @@ def open_files(files: FileSet, origin: Origin, weights: Weights | None = None) -
 
 
 def _noting(files: FileSet) -> tuple[FileSet, list[str]]:
-    """The same files, and the names of those that are opened from now on."""
+    """The same files, and the names of those that will have been opened."""
     names: list[str] = []
 
     def noted(name: str) -> Reader:
+        reader = files.open(name)
         names.append(name)
-        return files.open(name)
+        return reader
 
     return replace(files, open=noted), names
 
@@ -144,6 +150,7 @@ def _explained(
     entries: tuple[Entry, ...],
     *,
     alone: bool,
+    broken: Mapping[str, str],
 ) -> detective.Findings:
     """Findings without a table, once what the files are is known beside what is in them.
 
@@ -157,9 +164,9 @@ def _explained(
         if not alone:
             raise SourceError(said)
         return replace(found, message=said)
-    said_so = shards.elsewhere(weights)
+    said_so = shards.elsewhere(weights, broken)
     if said_so is None and found.scheme == "unknown":
-        said_so = shards.perhaps_elsewhere(weights)
+        said_so = shards.perhaps_elsewhere(weights, broken)
     return found if said_so is None else replace(found, message=said_so)
 
 

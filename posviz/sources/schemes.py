@@ -121,7 +121,7 @@ def _by_names(look: Look, config: Config | None) -> str:
     if config:
         rests = "Only the names say so: its config does not tell."
     else:
-        rests = "Only the names say so, as there is no config.json: add the model's to be sure."
+        rests = "Only the names say so, as no config.json was read: add the model's to be sure."
     return (
         f"No position table is stored: the tensors are named as in {look.layout}. "
         f"{' '.join(sentences)} {rests}"

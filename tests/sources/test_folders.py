@@ -9,6 +9,7 @@ import pytest
 
 from posviz import sources
 from posviz.errors import SourceError
+from posviz.sources.indexes import INDEX_LIMIT
 from posviz.sources.shards import numbered
 
 
@@ -89,7 +90,7 @@ def test_a_table_in_a_missing_file_is_said_to_be_there(shards, rows):
 
 @pytest.mark.parametrize(
     "name",
-    ["../outside.safetensors", "/etc/passwd", "sub/x.safetensors", "..", "", 3, None, "a\\b"],
+    ["../outside.safetensors", "/etc/passwd", "sub/x.safetensors", "..", "", "a\\b"],
 )
 def test_index_that_leads_out_of_its_folder_is_not_followed(shards, rows, write_safetensors, name):
     root = shards({"wpe.weight": name}, {"x.safetensors": {"a": rows(2, 2)}})
@@ -99,7 +100,21 @@ def test_index_that_leads_out_of_its_folder_is_not_followed(shards, rows, write_
     assert "an index may only name files beside it. It was not followed." in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"weight_map": []}', "[" * 100_000])
+DAMAGED_INDEXES = (
+    "",
+    "{",
+    "[]",
+    "{}",
+    '{"weight_map": []}',
+    '{"weight_map": {"wpe.weight": 3}}',
+    '{"weight_map": {"wpe.weight": null}}',
+    '{"weight_map": {"wpe\\u0000": "model.safetensors"}}',
+    "[" * 100_000,
+    " " * (INDEX_LIMIT + 1),
+)
+
+
+@pytest.mark.parametrize("text", DAMAGED_INDEXES, ids=range(len(DAMAGED_INDEXES)))
 def test_a_damaged_index_is_said_and_the_files_beside_it_are_read(shards, rows, text):
     table = rows(16, 8)
     names = [f"model-0000{number}-of-00002.safetensors" for number in (1, 2)]
@@ -107,11 +122,11 @@ def test_a_damaged_index_is_said_and_the_files_beside_it_are_read(shards, rows, 
     (root / "model.safetensors.index.json").write_text(text)
     found = sources.open(str(root))
     np.testing.assert_array_equal(found.table().weights, table)
-    assert found.warnings[0].startswith("model.safetensors.index.json is ")
+    assert found.warnings[0].startswith("model.safetensors.index.json ")
     assert found.warnings[0].endswith("The weights that are there were read without it.")
     for name in names:
         (root / name).unlink()
-    with pytest.raises(SourceError, match=r"model\.safetensors\.index\.json is "):
+    with pytest.raises(SourceError, match=r"model\.safetensors\.index\.json "):
         sources.open(str(root))
 
 
@@ -122,14 +137,6 @@ def test_files_that_a_mac_leaves_beside_others_are_no_weights(shards, rows):
     found = sources.open(str(root))
     np.testing.assert_array_equal(found.table().weights, table)
     assert found.warnings == ()
-
-
-@pytest.mark.parametrize("text", ["{", "[]", "nul", "[" * 100_000])
-def test_broken_config_is_refused(model_folder, rows, text):
-    root = model_folder({"wpe.weight": rows(16, 8)}, {})
-    (root / "config.json").write_text(text)
-    with pytest.raises(SourceError, match=r"config\.json is damaged"):
-        sources.open(str(root))
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ def test_what_rests_on_names_alone_says_so(model_folder, rows):
     assert alone.message == (
         "No position table is stored: the tensors are named as in LLaMA, Mistral, Qwen and Gemma. "
         "Queries and keys are turned by their position instead (rotary embeddings, RoPE). Only the "
-        "names say so, as there is no config.json: add the model's to be sure."
+        "names say so, as no config.json was read: add the model's to be sure."
     )
     foreign = sources.open(str(model_folder(arrays, {"model_type": "mine"}, name="foreign")))
     assert foreign.message.endswith("Only the names say so: its config does not tell.")

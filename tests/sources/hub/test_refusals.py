@@ -184,3 +184,12 @@ def test_hostile_header_from_the_hub_is_refused_like_a_local_one(fake_hub, tmp_p
     fake_hub.repos["org/bad"] = folder
     with pytest.raises(SourceError, match=r"wpe is F32 of shape \[4, 4\], not 32 bytes"):
         sources.open("hub:org/bad", access=fake_hub.access(tmp_path / "cache"))
+
+
+def test_a_damaged_config_on_the_hub_hides_no_weights(gpt2_repo, tmp_path):
+    hub, expected = gpt2_repo
+    (hub.repos[REPO] / "config.json").write_text("{bad")
+    found = sources.open(f"hub:{REPO}", access=hub.access(tmp_path / "cache"))
+    assert np.array_equal(found.table().weights, expected)
+    (said,) = found.warnings
+    assert said.startswith("config.json is damaged: it is not valid JSON.")
