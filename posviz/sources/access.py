@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,18 +57,18 @@ class Access:
             )
         root = self.local_root.resolve() if self.local_root is not None else None
         try:
-            path = Path(os.path.realpath(self.absolute(text)))  # faster than Path.resolve
-            inside = root is None or path.is_relative_to(root)
-            there = inside and path.exists()
-        except PermissionError as err:
-            raise SourceError(f"{brief(text)} could not be opened: {err.strerror}.") from err
-        except (OSError, ValueError, RuntimeError) as err:
+            path, fault = _real(self.absolute(text))
+        except (ValueError, RuntimeError) as err:
             raise SourceError(f"{excerpt(text)} is not a path of this machine.") from err
-        if not inside:
+        if root is not None and not path.is_relative_to(root):
             raise SourceError(
                 f"{brief(text)} lies outside {root}, the folder that may be opened here."
             )
-        if not there:
+        if isinstance(fault, PermissionError):
+            raise SourceError(f"{brief(text)} could not be opened: {fault.strerror}.") from fault
+        if fault is not None and fault.errno == errno.ENAMETOOLONG:
+            raise SourceError(f"{excerpt(text)} is not a path of this machine.") from fault
+        if fault is not None:
             raise FileNotFoundError(text)
         return path
 
@@ -86,6 +87,15 @@ class Access:
             return Path(named).expanduser()
         base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         return Path(base) / "posviz"
+
+
+def _real(path: Path) -> tuple[Path, OSError | None]:
+    """A path with its links followed, and why nothing can be opened there, if so."""
+    try:
+        # Strict: beyond a link to itself, links would be left as they are, wherever they lead.
+        return Path(os.path.realpath(path, strict=True)), None  # faster than Path.resolve
+    except OSError as err:
+        return Path(os.path.realpath(path)), err
 
 
 def packed_access(access: Access) -> dict[str, Any]:

@@ -162,7 +162,7 @@ def _listing(path: Path) -> tuple[str, ...]:
         try:
             with os.scandir(f"{path}/{folder}") as found:
                 for entry in found:
-                    if not entry.is_dir():
+                    if not _is_folder(entry):
                         names.append(folder + entry.name)
                     elif folder.count("/") < _DEEPEST and not _is_aside(entry):
                         waiting.append(f"{folder}{entry.name}/")
@@ -174,6 +174,13 @@ def _listing(path: Path) -> tuple[str, ...]:
                 f"{path.name} holds more than {_MOST_FILES:,} files. Open the folder of one model."
             )
     return tuple(sorted(names))
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link to itself, or to where this process may not look, hides no other file
+        return False
 
 
 def _is_aside(folder: os.DirEntry[str]) -> bool:

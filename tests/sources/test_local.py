@@ -24,6 +24,24 @@ def test_a_link_to_nothing_is_said_to_be_one(tmp_path):
     )
 
 
+def test_a_link_to_itself_hides_no_other_file_of_its_folder(model_folder, rows):
+    root = model_folder({"wpe.weight": rows(16, 8)})
+    (root / "loop").symlink_to("loop")
+    assert sources.load(str(root)).n_positions == 16
+
+
+def test_no_link_leads_out_of_the_allowed_folder_past_a_link_to_itself(
+    model_folder, tmp_path, rows
+):
+    model_folder({"wpe.weight": rows(16, 8)})
+    root = tmp_path / "allowed"
+    root.mkdir()
+    (root / "loop").symlink_to("loop")
+    (root / "out").symlink_to(tmp_path)
+    with pytest.raises(SourceError):
+        sources.open("loop/../out", access=Access(local_root=root))
+
+
 def test_config_beside_a_single_file_counts(model_folder, rows):
     root = model_folder(
         {"embeddings.position_embeddings.weight": rows(66, 8)},
@@ -137,7 +155,8 @@ def test_a_closed_folder_is_said_to_be_closed(tmp_path, monkeypatch, name):
 
     # Not by chmod: whoever runs this as root may look into every folder.
     monkeypatch.setattr(os, "scandir", denied)
-    monkeypatch.setattr(type(folder), "exists", denied if name else type(folder).exists)
+    if name:
+        monkeypatch.setattr(os, "lstat", denied)
     with pytest.raises(
         SourceError, match=r"(closed|a\.npy) could not be opened: Permission denied\."
     ):
