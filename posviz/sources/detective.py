@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _EXAMINED_BYTES = 64 << 20  # of tables whose numbers are looked at besides the one that opens
 
+_SNAPSHOT = re.compile(r"step-(\d{1,12})")  # other names may begin like one
 _RANK = {"learned": 0, "part": 2, "sinusoidal": 3, "box": 5, "auxiliary": 6}
 
 
@@ -275,8 +277,9 @@ def _rank(suspect: Suspect, seen: Seen | None) -> tuple[object, ...]:
     if seen is not None and len(seen.look.zero_rows) == suspect.n_rows:
         rank = 4
     name = suspect.parts[0].name
-    if name.startswith("step-"):  # snapshots of one table: the last is the trained one
-        return rank, False, False, -int(name.removeprefix("step-"))
+    snapshot = _SNAPSHOT.fullmatch(name)
+    if snapshot is not None:  # of one table in training: the last is the trained one
+        return rank, False, False, -int(snapshot[1])
     return (
         rank,
         is_copy(name) or is_original(name),

@@ -183,3 +183,8 @@ def test_a_tensor_named_by_hand_is_judged_by_its_numbers(opened, rows):
 def test_names_that_look_like_endless_snapshots_do_no_harm(opened, only, rows):
     found = opened({f"step-{'9' * 900}": rows(4, 4), "wpe.weight": rows(16, 8)})
     assert only(found).parameter == "wpe.weight"
+
+
+def test_a_name_that_only_begins_like_a_snapshots_is_ranked_like_any_other(opened, rows):
+    found = opened({"step-one.wpe.weight": rows(16, 8), "step-000005": rows(4, 8)})
+    assert {table.parameter for table in found.tables} == {"step-one.wpe.weight", "step-000005"}
