@@ -7,6 +7,9 @@ import struct
 
 import pytest
 
+from posviz import sources
+from posviz.errors import SourceError
+
 
 def packed(header: object, body: bytes = b"") -> bytes:
     raw = header if isinstance(header, bytes) else json.dumps(header).encode()
@@ -40,3 +43,10 @@ def test_what_no_header_says_is_refused_in_a_short_sentence(refused, header, bod
     assert words in sentence
     assert len(sentence) < 400
     assert sentence.isprintable()
+
+
+def test_a_header_as_deep_as_can_be_read_is_refused_in_a_sentence():
+    for depth in range(900, 1000):  # a colon in a name has it read once more, one call deeper
+        raw = b'{"x:":1,"a":' + b"[" * depth + b'{"q":1}' + b"]" * depth + b"}"
+        with pytest.raises(SourceError, match="is damaged"):
+            sources.open_upload({"m.safetensors": packed(raw)})
