@@ -113,10 +113,11 @@ class LocalFile:
     def read_at(self, offset: int, length: int) -> bytes:
         """Exactly `length` bytes from `offset`."""
         check_span(self.name, self.size, offset, length)
-        if self.size <= _SMALL and not self._start:
-            self._start = self._read(0, self.size)
-        if offset + length <= len(self._start):
-            return self._start[offset : offset + length]
+        start = self._start  # another thread may put a shorter one there
+        if self.size <= _SMALL and not start:
+            start = self._start = self._read(0, self.size)
+        if offset + length <= len(start):
+            return start[offset : offset + length]
         data = self._read(offset, length)
         if offset == 0 and length <= _SMALL:
             self._start = data
