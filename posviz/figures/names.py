@@ -94,6 +94,14 @@ def clear_place(
     return min(places, key=met)
 
 
+def whole_place(point: ArrayLike, text: str, places: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The first of several places beside a point whose words are seen whole, or least cut.
+
+    ``point`` is in shares of the axes; the rest as for :func:`clear_place`.
+    """
+    return min(places, key=lambda place: cut_off(box_of(point, text, size=NARROW, **place)))
+
+
 def cut_off(box: Box) -> float:
     """How many pixels of words in this place lie off the narrowest of our figures."""
     width, height = NARROW
@@ -132,15 +140,15 @@ def around(at: float) -> list[float]:
     return [at, *(float(at + sign * step) for step in steps for sign in (-1, 1))]
 
 
+def overprints(box: Box, other: Box) -> bool:
+    """Whether two places share ground."""
+    across = box.left < other.right and other.left < box.right
+    return across and box.low < other.high and other.low < box.high
+
+
 def crowding(box: Box, taken: Sequence[Box], main: NDArray[np.float64] | None) -> tuple[int, int]:
     """How much a name would overprint: words and borders first, then points of the main line."""
-    words = sum(
-        box.left < other.right
-        and other.left < box.right
-        and box.low < other.high
-        and other.low < box.high
-        for other in taken
-    )
+    words = sum(overprints(box, other) for other in taken)
     # Off the figure it would not be seen at all.
     inside_x = box.left > -_MARGIN and box.right < 1 + _MARGIN
     outside = 9 * (not inside_x or box.low < 0 or box.high > 1 + _MARGIN)

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from posviz.figures.lines import add_line, add_nulls, label, padded
+from posviz.figures.names import NARROW, Box, box_of, cut_off, in_shares, overprints
 from posviz.figures.picture import Picture
 from posviz.figures.theme import LIGHT, blank
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import plotly.graph_objects as go
+
     from posviz.analysis.waves import PowerLine, PowerSpectrum
 
-_NAMED = 4  # lines that get their period written
+_NAMES = 4  # lines that get their period written
 _WORTH = 0.04  # share of the power below which a line is not named
-_APART = 0.09  # of the axis: names closer than this would overprint
+_APART = 0.09  # of the axis: lines closer than this are one peak
+_BESIDE: tuple[dict[str, Any], ...] = (
+    {"xanchor": "left", "xshift": 9, "yshift": 8},
+    {"xanchor": "right", "xshift": -9, "yshift": 8},
+)
 
 
 def power_by_period(
@@ -55,23 +63,27 @@ def power_by_period(
         },
         yaxis={"title": {"text": "power, %"}, "range": [-0.03 * top, top]},
     )
-    add_nulls(figure, period, beside, at=0.5)
+    named: list[_Named] = []
+    for line in _apart([line for line in lines if line.share >= _WORTH], high - low):
+        row = int(np.argmin(np.abs(period - line.period)))
+        it = _Named.beside(figure, line, (float(period[row]), float(percent[row])), named)
+        if not any(overprints(it.box, other.box) for other in named):
+            named.append(it)
+    named = named[:_NAMES]
+    avoid = [one.box for one in named]
+    add_nulls(figure, period, beside, at=0.5, avoid=avoid, line=percent)
     hover = "<b>period %{x:.4g}</b><br>%{y:.2f} % of the power<extra></extra>"
     add_line(figure, period, percent, hover=hover, name=name)
-    named = _apart([line for line in lines if line.share >= _WORTH], high - low)
-    for line in named:
-        row = int(np.argmin(np.abs(period - line.period)))
-        x, y = np.log10(period[row]), percent[row]
+    for one in named:
+        x, y = one.at
         figure.add_scatter(
-            x=[period[row]], y=[y], mode="markers", hoverinfo="skip",
+            x=[x], y=[y], mode="markers", hoverinfo="skip",
             marker={"color": LIGHT.accent, "size": 8},
         )  # fmt: skip
-        right = x > low + 0.75 * (high - low)
-        label(
-            figure, x, y, f"period {line.period:.3g} · {100 * line.share:.0f} %", colour=LIGHT.ink,
-            xanchor="right" if right else "left", xshift=-9 if right else 9, yshift=8,
-        )  # fmt: skip
-    told = "; ".join(f"{100 * line.share:.1f} % near period {line.period:.3g}" for line in named)
+        label(figure, np.log10(x), y, one.text, colour=LIGHT.ink, **one.place)
+    told = "; ".join(
+        f"{100 * one.line.share:.1f} % near period {one.line.period:.3g}" for one in named
+    )
     against = f", beside {' and '.join(beside)}" if beside else ""
     return Picture(
         figure,
@@ -80,11 +92,42 @@ def power_by_period(
     )
 
 
+@dataclass(frozen=True)
+class _Named:
+    """A line that gets its period written, and where: seen whole on the narrowest figure."""
+
+    line: PowerLine
+    at: tuple[float, float]
+    text: str
+    place: dict[str, Any]
+    box: Box
+
+    @classmethod
+    def beside(
+        cls,
+        figure: go.Figure,
+        line: PowerLine,
+        at: tuple[float, float],
+        taken: Sequence[_Named],
+    ) -> _Named:
+        text = f"period {line.period:.3g} · {100 * line.share:.0f} %"
+        point = in_shares(figure, *at)
+        tried = [
+            cls(line, at, text, place, box_of(point, text, size=NARROW, **place))
+            for place in _BESIDE
+        ]
+
+        def met(it: _Named) -> tuple[bool, float]:
+            return any(overprints(it.box, other.box) for other in taken), cut_off(it.box)
+
+        return min(tried, key=met)
+
+
 def _apart(lines: Sequence[PowerLine], decades: float) -> list[PowerLine]:
-    """The strongest lines whose names do not overprint one another."""
+    """The strongest lines that are peaks of their own."""
     kept: list[PowerLine] = []
     for line in lines:
         gaps = [abs(np.log10(line.period / other.period)) for other in kept]
         if all(gap > _APART * decades for gap in gaps):
             kept.append(line)
-    return kept[:_NAMED]
+    return kept

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from posviz.figures.lines import Band, Line, add_line, add_nulls, label
-from posviz.figures.names import box_of, clear_place, in_shares
+from posviz.figures.names import box_of, clear_place, in_shares, whole_place
 from posviz.figures.picture import Picture
 from posviz.figures.theme import LIGHT, blank
 from posviz.wording import percent
@@ -30,6 +30,10 @@ _BESIDE: tuple[dict[str, Any], ...] = (
     {"xanchor": "left", "xshift": 12, "yshift": -12},
     {"xanchor": "right", "xshift": -10, "yshift": -30},
     {"xanchor": "center", "yshift": -22},
+)
+_BY_SHARES: tuple[dict[str, Any], ...] = (
+    {"xanchor": "left", "xshift": 9, "yshift": -9},
+    {"xanchor": "right", "xshift": -9, "yshift": 3},
 )
 
 
@@ -131,11 +135,10 @@ def cumulative_share(
     )
     scaled = {key: _times(line, 100) for key, line in (nulls or {}).items()}
     reached = {p: k for p, k in (thresholds or {}).items() if 0 < k <= len(held)}
-    near: dict[str, Any] = {"xanchor": "left", "xshift": 9, "yshift": -9}
-    avoid = [
-        box_of(in_shares(figure, k, float(held[k - 1])), f"{k:,} for {p} %", **near)
-        for p, k in reached.items()
-    ]
+    names = {p: f"{k:,} for {p} %" for p, k in reached.items()}
+    at_share = {p: in_shares(figure, k, float(held[k - 1])) for p, k in reached.items()}
+    near = {p: whole_place(at_share[p], names[p], _BY_SHARES) for p in reached}
+    avoid = [box_of(at_share[p], names[p], **near[p]) for p in reached]
     add_nulls(figure, _count(x, scaled), scaled, at=0.7, above=False, avoid=avoid, line=held)
     add_line(figure, x, held, hover="first %{x} components: %{y:.1f} %<extra></extra>", name=name)
     if reached:
@@ -143,10 +146,10 @@ def cumulative_share(
         _mark(figure, x[at - 1], held[at - 1])
     for p, k in reached.items():
         label(
-            figure, np.log10(k) if log_x else k, float(held[k - 1]), f"{k:,} for {p} %",
-            colour=LIGHT.ink, **near,
+            figure, np.log10(k) if log_x else k, float(held[k - 1]), names[p],
+            colour=LIGHT.ink, **near[p],
         )  # fmt: skip
-    told = ", ".join(f"{k:,} for {p} %" for p, k in reached.items())
+    told = ", ".join(names.values())
     alt = (
         f"Share of the variance of {name} held by the first components: {held[0]:.1f} % by one"
         f"{f'; components needed: {told}' if told else ''}."

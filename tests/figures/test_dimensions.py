@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import pytest
 from posviz.analysis.coordinates import coordinate_energy
 from posviz.analysis.waves import PowerLine, PowerSpectrum, power_lines, power_spectrum
 from posviz.figures.energy import energy_by_dimension
+from posviz.figures.names import NARROW, box_of, in_shares, overprints
 from posviz.figures.periods import power_by_period
 from posviz.figures.theme import LIGHT
 from posviz.figures.traces import trace_lines, trace_map
@@ -103,6 +105,22 @@ def test_names_of_neighbouring_periods_do_not_overprint() -> None:
     lines = [PowerLine(period, 0.1) for period in (50.0, 49.0, 10.0, 9.5, 2.0)]
     named = [text for text in notes(power_by_period(spectrum, lines=lines)) if "%" in text]
     assert [text.split(" · ")[0] for text in named] == ["period 50", "period 10", "period 2"]
+
+
+def test_names_of_periods_are_whole_and_apart_on_a_narrow_screen() -> None:
+    shares = np.full(60, 0.01)
+    shares[[0, 7, 11]] = [0.3, 0.1, 0.12]
+    spectrum = PowerSpectrum(120 / np.arange(1, 61), shares)
+    lines = [PowerLine(120.0, 0.4), PowerLine(10.0, 0.16), PowerLine(15.0, 0.12)]
+    picture = power_by_period(spectrum, lines=lines, nulls={"shuffled rows": spectrum})
+    boxes = []
+    for note in picture.figure.layout.annotations:
+        point = in_shares(picture.figure, 10**note.x, note.y)
+        place = {"xanchor": note.xanchor, "xshift": note.xshift or 0, "yshift": note.yshift}
+        boxes.append(box_of(point, note.text, size=NARROW, **place))
+    assert boxes
+    assert not any(overprints(one, other) for one, other in itertools.combinations(boxes, 2))
+    assert all(-0.06 < box.left < box.right < 1.06 for box in boxes)
 
 
 def test_energy_rises_to_all_and_marks_what_was_asked() -> None:

@@ -131,6 +131,16 @@ def test_cumulative_shares_are_percent_with_their_thresholds_marked() -> None:
     assert picture.figure.layout.yaxis.range == (0, 104)
 
 
+@pytest.mark.parametrize("k", [1, 12, 24, 30])
+def test_a_threshold_is_named_whole_on_a_narrow_screen(k: int) -> None:
+    picture = cumulative_share(np.linspace(0.3, 1, 32), thresholds={90: k})
+    (mark,) = [note for note in picture.figure.layout.annotations if "for 90 %" in note.text]
+    point = in_shares(picture.figure, 10**mark.x, mark.y)
+    shifts = {"xshift": mark.xshift, "yshift": mark.yshift}
+    box = box_of(point, mark.text, xanchor=mark.xanchor, size=NARROW, **shifts)
+    assert -0.06 < box.left < box.right < 1.06
+
+
 def test_cumulative_nulls_are_percent_too() -> None:
     picture = cumulative_share([0.5, 1.0], nulls={"random": np.array([0.3, 1.0])})
     np.testing.assert_allclose(named(picture, "random").y, [30, 100])
