@@ -120,7 +120,8 @@ DEFINITIONS: dict[str, Definition] = {
                    False, "positions", "Look at them by themselves, and at the rest without them.",
                    "posviz/analysis/special.py"),
         Definition("usable_length", "Usable length", "positions whose rows look trained", False,
-                   "0 to L, or unknown", "Rows that training never reached do not count.",
+                   "0 to L, or unknown",
+                   "Rows that training never reached, or equal to an earlier one, do not count.",
                    "posviz/analysis/special.py", Values(None, 512, 1023)),
         # Similarity
         Definition("cosine.adjacent_mean", "Neighbours' cosine", "mean of C over pairs (i, i + 1)",

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posviz.analysis.pairs import row_norms, unit_rows
+from posviz.analysis.repeats import all_equal, equal_rows
 
 Array = NDArray[np.floating]
 Float64 = NDArray[np.float64]
@@ -42,12 +43,14 @@ ORDERED_SHARE = 0.05  # of all rows, before anything is said about the others
 RULE = (
     "A position looks trained when its row resembles the 8 rows on each side (mean of d cos²) at "
     "least an eighth as much as rows of this table commonly do, or is longer than 1.5 times their "
-    "median, and is not shorter than 0.2 times it."
+    "median, is not shorter than 0.2 times it, and equals no earlier row."
 )
 UNKNOWN = (
     "The rows of this table do not resemble their neighbours, so trained rows cannot be told "
     "from fresh ones by the table alone."
 )
+
+SAME = "Every row of this table is the same, so nothing tells trained rows from others."
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,7 @@ def special_rows(weights: Array) -> tuple[SpecialRow, ...]:
     ----------
     weights : array of shape (n_positions, d_model)
     """
-    return judge_rows(weights)[0]
+    return judge_rows(weights, equal_rows(weights))[0]
 
 
 def usable_length(weights: Array) -> Usable:
@@ -97,14 +100,20 @@ def usable_length(weights: Array) -> Usable:
     ----------
     weights : array of shape (n_positions, d_model)
     """
-    return judge_rows(weights)[1]
+    return judge_rows(weights, equal_rows(weights))[1]
 
 
-def judge_rows(weights: Array) -> tuple[tuple[SpecialRow, ...], Usable]:
-    """Both of the above, from one look at the rows."""
+def judge_rows(
+    weights: Array, first_equal: NDArray[np.intp]
+) -> tuple[tuple[SpecialRow, ...], Usable]:
+    """Both of the above, from one look at the rows and what :func:`equal_rows` says of them."""
     norms = row_norms(weights)
-    ordered = _ordered_rows(weights, norms)
-    return _special(norms, ordered), _usable(norms, ordered)
+    repeated = first_equal != np.arange(len(weights))
+    ordered = _ordered_rows(weights, norms, repeated)
+    special = _special(norms, ordered)
+    if all_equal(first_equal):
+        return special, Usable(None, _positions(repeated | (norms == 0)), SAME)
+    return special, _usable(norms, ordered, repeated)
 
 
 def _special(norms: Float64, ordered: _Ordered | None) -> tuple[SpecialRow, ...]:
@@ -124,10 +133,10 @@ def _special(norms: Float64, ordered: _Ordered | None) -> tuple[SpecialRow, ...]
     )
 
 
-def _usable(norms: Float64, ordered: _Ordered | None) -> Usable:
+def _usable(norms: Float64, ordered: _Ordered | None, repeated: Flags) -> Usable:
     if ordered is None:
-        return Usable(None, _positions(norms == 0), UNKNOWN)
-    failing = _positions(ordered.fresh | (norms < 0.2 * ordered.norm))
+        return Usable(None, _positions(repeated | (norms == 0)), UNKNOWN)
+    failing = _positions(ordered.fresh | repeated | (norms < 0.2 * ordered.norm))
     return Usable(len(norms) - len(failing), failing, RULE)
 
 
@@ -157,10 +166,10 @@ class _Ordered:
     fresh: Flags  # rows that do not, and are no longer than those
 
 
-def _ordered_rows(weights: Array, norms: Float64) -> _Ordered | None:
+def _ordered_rows(weights: Array, norms: Float64, repeated: Flags) -> _Ordered | None:
     """Tell fresh rows from ordered ones; None where too few are ordered."""
     likeness = _likeness(weights)
-    ordered = likeness > FRESH
+    ordered = (likeness > FRESH) & ~repeated  # equal rows are alike, and in no order
     if len(weights) < ENOUGH_ROWS or ordered.sum() < ORDERED_SHARE * len(weights):
         return None
     typical = float(np.median(likeness[ordered]))

@@ -18,6 +18,7 @@ from posviz.analysis.null_draws import (
     sinusoidal_draw,
     summarised,
 )
+from posviz.analysis.repeats import equal_rows
 from posviz.analysis.similarity import cosine_sums
 from posviz.analysis.special import SpecialRow, Usable, judge_rows
 from posviz.analysis.threads import at_once
@@ -51,6 +52,8 @@ class Analysis(Measures):
     helix : Helix
     usable : Usable
         Of the whole table.
+    first_equal : array of shape (n_positions,)
+        For each position the first one that has the same row.
     nulls : dict of NullSummary by key of NULLS
     decomposition : Decomposition
         The centred one of the rows used, from which spectrum and curves come.
@@ -67,6 +70,7 @@ class Analysis(Measures):
     positions: NDArray[np.int64]
     helix: Helix
     usable: Usable
+    first_equal: NDArray[np.intp]
     nulls: dict[str, NullSummary]
     decomposition: Decomposition
     verdict: tuple[Sentence, ...] = ()
@@ -138,7 +142,8 @@ def analyze(
     TableError
         Every row is special, so none would be left.
     """
-    special, usable = judge_rows(table.weights)
+    first_equal = equal_rows(table.weights)
+    special, usable = judge_rows(table.weights, first_equal)
     positions = np.arange(table.n_positions)
     if exclude_special and special:
         positions = np.delete(positions, [row.position for row in special])
@@ -179,6 +184,7 @@ def analyze(
         positions=positions,
         helix=helix(decomposition),
         usable=usable,
+        first_equal=first_equal,
         nulls={key: summarised(key, drawn, seed=seed) for key, drawn in draws.items()},
         decomposition=decomposition,
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from posviz.analysis.repeats import in_words
 from posviz.wording import count, counted, decimal, listed, percent, significant
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ def _hardly_a_table(analysis: Analysis) -> tuple[Sentence, ...]:
     if analysis.explained_variance_ratio is None:
         headline = "One row." if analysis.rows_used == 1 else "Every row is the same."
         why = "Nothing varies from position to position, so there is no curve and no spectrum."
+        if analysis.rows_used > 1:
+            why = f"Positions cannot be told apart: {why[0].lower()}{why[1:]}"
     else:
         headline = f"Only {rows}."
         why = f"{rows} are too few to tell a curve from chance; read every number with care."
@@ -130,12 +133,21 @@ def _has_waves(analysis: Analysis) -> bool:
 
 
 def _body(analysis: Analysis) -> Iterator[Sentence]:
+    yield from _equal(analysis)
     yield _dimensions(analysis)
     yield _neighbours(analysis)
     yield from _low_rank_is_not_order(analysis)
     yield from _special(analysis)
     yield from _winding(analysis)
     yield from _jitter(analysis)
+
+
+def _equal(analysis: Analysis) -> Iterator[Sentence]:
+    zero = [row.position for row in analysis.special_rows if row.norm == 0]
+    said = in_words(analysis.first_equal, zero=zero)
+    if said is not None:
+        text = f"{said[0].upper()}{said[1:]}: positions with equal rows cannot be told apart."
+        yield Sentence(text, "similarity")
 
 
 def _dimensions(analysis: Analysis) -> Sentence:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from posviz.analysis.repeats import all_equal, in_words, without_first
 from posviz.sources import configs, layouts, looks, ownnames
 from posviz.sources.formats.dtypes import is_real
 from posviz.sources.formats.tensors import Entry, brief, shape_text
@@ -99,7 +100,7 @@ def _layout(suspect: Suspect, found: Candidate, offset: str | None) -> list[str]
 
 
 def warnings(suspect: Suspect, found: Candidate, look: values.Look | None) -> tuple[str, ...]:
-    """Sentences about the table that opens: length, rows of zeros, rows that are not finite."""
+    """Sentences about the table that opens: its length; rows of zeros, not finite, or equal."""
     said = [text for text in (_length(suspect, found), _unread(suspect)) if text is not None]
     if look is None:
         return tuple(said)
@@ -118,7 +119,23 @@ def warnings(suspect: Suspect, found: Candidate, look: values.Look | None) -> tu
             f"{_rows(zero)} of {label} (counted as positions) "
             f"{'is' if len(zero) == 1 else 'are'} zero in every dimension: probably never trained."
         )
+    finite = not len(look.unfinite_rows)
+    if finite and look.first_equal is not None and len(zero) < found.n_positions:
+        said += _equal(label, without_first(look.first_equal, found.row_offset), zero)
     return tuple(said)
+
+
+def _equal(label: str, first_equal: NDArray[np.intp], zero: NDArray[np.intp]) -> list[str]:
+    """The sentence about positions that have the same row."""
+    if all_equal(first_equal):
+        return [f"Every row of {label} is the same: positions cannot be told apart."]
+    which = in_words(first_equal, zero=zero.tolist())
+    if which is None:
+        return []
+    return [
+        f"In {label} {which} (counted as positions): positions with equal rows cannot be told "
+        f"apart."
+    ]
 
 
 def _unread(suspect: Suspect) -> str | None:

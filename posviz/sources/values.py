@@ -152,12 +152,15 @@ class Look:
         Rows that are zero in every dimension; rows with a value that is NaN or infinite.
     only_nan : bool
         Whether none of those values is infinite, as a number beyond float32 becomes.
+    first_equal : array of int or None
+        For every row the first that is equal to it; None where a few rows gave no sign of any.
     """
 
     sinusoid: bool
     zero_rows: NDArray[np.intp]
     unfinite_rows: NDArray[np.intp]
     only_nan: bool
+    first_equal: NDArray[np.intp] | None = None
 
 
 def look(rows: NDArray[np.float32], dtype: str) -> Look:
@@ -165,8 +168,9 @@ def look(rows: NDArray[np.float32], dtype: str) -> Look:
     with np.errstate(over="ignore", invalid="ignore"):
         squared = np.vecdot(rows, rows)  # far cheaper than two tests of every value
     sinusoid = is_sinusoid(rows, dtype)
+    first_equal = _first_equal(rows)
     if not len(squared) or (squared.min() > 0 and squared.max() < np.inf):  # false with a NaN
-        return Look(sinusoid, _NONE, _NONE, only_nan=True)
+        return Look(sinusoid, _NONE, _NONE, only_nan=True, first_equal=first_equal)
     doubtful = np.flatnonzero(~np.isfinite(squared))  # or merely too large to square
     zero = np.flatnonzero(squared == 0)  # or merely too small
     unfinite = doubtful[~np.isfinite(rows[doubtful]).all(axis=1)]
@@ -175,4 +179,16 @@ def look(rows: NDArray[np.float32], dtype: str) -> Look:
         zero[~rows[zero].any(axis=1)],
         unfinite,
         only_nan=not np.isinf(rows[unfinite]).any(),
+        first_equal=first_equal,
     )
+
+
+def _first_equal(rows: NDArray[np.float32]) -> NDArray[np.intp] | None:
+    """Which rows are equal, asked of all once a few (some evenly, the last two) hold the same."""
+    last = len(rows) - 1
+    few = {*range(0, last, max(1, len(rows) // _SAMPLE)), last - 1, last} if last > 0 else ()
+    if len({rows[row, :_SAMPLED_PAIRS].tobytes() for row in few}) == len(few):
+        return None
+    from posviz.analysis.repeats import equal_rows
+
+    return equal_rows(rows)

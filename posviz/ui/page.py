@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
+from posviz.analysis.repeats import all_equal
 from posviz.ui import opened, picker
 from posviz.ui.format import count, counted, listed, literal
 from posviz.ui.picker import EXPERT, WITHOUT
@@ -139,6 +140,8 @@ def usable(of: Analysis) -> Number:
     """How many positions look trained, and which do not."""
     failing = of.usable.failing
     unknown = "one row says nothing" if of.rows_used == 1 else "rows do not resemble neighbours"
+    if all_equal(of.first_equal):
+        unknown = "every row is the same"
     which = f"all but {listed(failing, most=3)}" if failing else "all of them"
     return Number(
         count(of.usable.length),

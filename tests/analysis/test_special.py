@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from posviz.analysis.references import random_normal, sinusoidal
-from posviz.analysis.special import RULE, UNKNOWN, special_rows, usable_length
+from posviz.analysis.special import RULE, SAME, UNKNOWN, special_rows, usable_length
 
 
 def positions(weights: np.ndarray) -> list[int]:
@@ -121,3 +121,22 @@ def test_awkward_tables_have_no_more_special_rows_than_rows(awkward: np.ndarray)
     assert all(np.isfinite(row.norm) for row in rows)
     usable = usable_length(awkward)
     assert usable.length is None or usable.length == len(awkward) - len(usable.failing)
+
+
+@pytest.mark.parametrize("rows", [np.ones((64, 16)), np.tile(np.arange(16.0), (64, 1))])
+def test_of_rows_that_are_all_the_same_none_looks_trained(rows: np.ndarray) -> None:
+    usable = usable_length(rows)
+    assert (usable.length, usable.failing, usable.rule) == (None, tuple(range(1, 64)), SAME)
+
+
+def test_a_copied_block_counts_once() -> None:
+    weights = np.tile(curve(), (2, 1))
+    usable = usable_length(weights)
+    assert (usable.length, usable.failing, usable.rule) == (128, tuple(range(128, 256)), RULE)
+
+
+def test_a_block_of_one_value_does_not_make_noise_look_like_an_order() -> None:
+    weights = random_normal(128, 64)
+    weights[64:] = 0.5
+    usable = usable_length(weights)
+    assert (usable.length, usable.failing, usable.rule) == (None, tuple(range(65, 128)), UNKNOWN)

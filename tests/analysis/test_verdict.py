@@ -121,3 +121,24 @@ def test_every_table_has_three_to_six_sentences_that_lead_to_a_page(
         assert "nan" not in sentence.text.split()
     assert len(sentences[0].text) < 60
     assert all(first != second for first, second in pairwise(sentences))
+
+
+def test_equal_rows_are_said_first_and_without_a_guess() -> None:
+    weights = HEADLINES["A circle in two dimensions."]
+    assert not any("equal rows" in sentence for sentence in said(weights))
+    assert said(np.vstack([weights, weights]))[1] == (
+        "Rows 128 to 255 repeat rows 0 to 127: positions with equal rows cannot be told apart."
+    )
+    ends = np.vstack([weights, np.full((40, 32), 0.02)])
+    assert said(ends)[1] == (
+        "Rows 128 to 167 are the same row: positions with equal rows cannot be told apart."
+    )
+
+
+@pytest.mark.parametrize("rows", [np.ones((64, 16)), np.tile(np.arange(16.0), (64, 1))])
+def test_rows_that_are_all_the_same_tell_no_position(rows: np.ndarray) -> None:
+    assert said(rows)[:2] == [
+        "Every row is the same.",
+        "Positions cannot be told apart: nothing varies from position to position, so there is no "
+        "curve and no spectrum.",
+    ]

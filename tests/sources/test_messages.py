@@ -182,3 +182,26 @@ def test_l14_flat_parameters_of_fsdp_are_named(opened, rows):
         "The file holds FSDP flat parameters, in which no tensor keeps its shape. Export a full "
         "state dict and open that."
     )
+
+
+@pytest.mark.parametrize("row", [1.0, np.arange(8, dtype=np.float32)], ids=["value", "columns"])
+def test_rows_that_are_all_the_same_are_said(opened, row):
+    found = opened({"wpe.weight": np.zeros((16, 8), np.float32) + row})
+    assert found.warnings == ("Every row of wpe is the same: positions cannot be told apart.",)
+
+
+def test_blocks_of_equal_rows_are_said_as_positions(opened, rows):
+    table = rows(514, 8)
+    table[1] = 0
+    table[300:] = table[299]
+    found = opened({"embeddings.position_embeddings.weight": table}, {"model_type": "roberta"})
+    assert found.table().row_offset == 2
+    assert found.warnings == (
+        "In embeddings.position_embeddings rows 297 to 511 are the same row (counted as "
+        "positions): positions with equal rows cannot be told apart.",
+    )
+    block = rows(64, 8)
+    assert opened({"wpe.weight": np.tile(block, (2, 1))}).warnings == (
+        "In wpe rows 64 to 127 repeat rows 0 to 63 (counted as positions): positions with equal "
+        "rows cannot be told apart.",
+    )

@@ -112,3 +112,18 @@ def test_values_whose_squares_leave_float32_are_neither():
     table[1] = 1e-30
     found = values.look(table, "F32")
     assert len(found.zero_rows) == len(found.unfinite_rows) == 0
+
+
+@pytest.mark.parametrize("tail", [2, 3, 100, 512])
+def test_equal_rows_that_a_few_give_away_are_all_found(tail):
+    table = random_normal(512, 64)
+    table[-tail:] = 0.5
+    found = values.look(table, "F32").first_equal
+    assert found.tolist() == [*range(512 - tail), *[512 - tail] * tail]
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 3, 8, 9, 15, 16, 17, 512])
+def test_of_rows_that_differ_only_a_few_are_compared(n_rows):
+    assert values.look(random_normal(n_rows, 64), "F32").first_equal is None
+    if n_rows > 1:
+        assert not values.look(np.ones((n_rows, 64), np.float32), "F32").first_equal.any()
