@@ -9,10 +9,12 @@ from pathlib import Path
 
 import streamlit as st
 
+from posviz import processes
 from posviz.errors import PosvizError
 from posviz.ui import assets, figure, page, picker, slips, visitor
 
 HERE = Path(__file__).parent
+processes.share_cores()
 
 
 def listed(address: str, title: str, icon: str, shows: str) -> st.Page:

@@ -23,6 +23,16 @@ _ERRORS = 20  # last lines of a worker's error output that are kept
 _NICE = 10  # a worker gives way to the pages
 
 
+def share_cores() -> None:
+    """Have PyTorch's threads sleep while they wait, in this process and all that it starts.
+
+    They spin otherwise, and a browser, another visitor or the pages share the cores: on two busy
+    ones, two threads then took twice to four times as long as one. Read when PyTorch is first
+    imported; whoever runs the server may have set ``OMP_WAIT_POLICY`` otherwise.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
 def start(command: Sequence[str], order: Mapping[str, Any]) -> subprocess.Popen[str]:
     """A worker that has been given its order; closing its standard input asks it to stop.
 
@@ -31,6 +41,7 @@ def start(command: Sequence[str], order: Mapping[str, Any]) -> subprocess.Popen[
     OSError
         The process cannot be started, or is gone before it has its order.
     """
+    share_cores()
     process = subprocess.Popen(  # noqa: S603 our own module, nothing typed by anybody
         command,
         stdin=subprocess.PIPE,

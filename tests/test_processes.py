@@ -105,3 +105,14 @@ def test_a_worker_whose_parent_is_gone_leaves_without_a_word() -> None:
 def test_a_program_that_is_not_there_is_an_error_of_the_system(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         processes.start((str(tmp_path / "absent"),), {})
+
+
+@pytest.mark.parametrize(("set_to", "found"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])
+def test_threads_of_a_worker_sleep_while_they_wait_unless_the_operator_chose(
+    monkeypatch: pytest.MonkeyPatch, set_to: str | None, found: str
+) -> None:
+    monkeypatch.setenv("OMP_WAIT_POLICY", set_to or "")  # put back after the test
+    if set_to is None:
+        monkeypatch.delenv("OMP_WAIT_POLICY")
+    _, heard, _ = run('say("wait", policy=os.environ["OMP_WAIT_POLICY"]); leave()')
+    assert heard == [{"event": "wait", "policy": found}]
