@@ -249,3 +249,33 @@ def test_every_look_and_sign_is_of_a_known_scheme():
 def test_a_hundred_thousand_long_names_cost_little(bounded):
     names = [f"{'layers.0.self_attn.q_proj' * 39}.{i}" for i in range(100_000)]
     assert bounded(lambda: looks.look(entries(names))) is None
+
+
+KERAS = {
+    "LlamaBackbone": ("rotary", "layers/llama_transformer_decoder/_gate_dense/vars/0"),
+    "Qwen3MoeBackbone": ("rotary", "layers/qwen3_moe_transformer_decoder/_query_dense/vars/0"),
+    "T5GemmaBackbone": ("rotary", "layers/t5_gemma_encoder_layer/attention/query/vars/0"),
+    "FalconBackbone": ("alibi", "layers/falcon_transformer_decoder/dense/vars/0"),
+    "T5Backbone": ("relative", "layers/t5_transformer_layer/key_projector/vars/0"),
+    "XLNetBackbone": ("relative", "layers/xl_net_encoder/dense/vars/0"),
+}
+
+
+@pytest.mark.parametrize("library", ["keras_hub", "keras_nlp"])
+@pytest.mark.parametrize("name", KERAS)
+def test_a_config_of_keras_hub_tells_the_scheme_by_its_class(name, library):
+    scheme, tensor = KERAS[name]
+    config = {"module": f"{library}.src", "class_name": name, "config": {"num_layers": 2}}
+    found, message = schemes.explain(entries([tensor]), config)
+    assert found == scheme
+    assert message.startswith(
+        f"No position table: this model has none, its config says class_name = {name}. "
+    )
+    registered = {"registered_name": f"{library}>{name}"}
+    found, message = schemes.explain(entries([tensor]), registered)
+    assert (found, f"registered_name = {library}>{name}. " in message) == (scheme, True)
+
+
+@pytest.mark.parametrize("name", ["GPT2Backbone", "BertBackbone", "PaliGemmaBackbone", "Llama"])
+def test_a_config_of_keras_hub_with_a_table_is_no_switch(name):
+    assert looks.switch([{"class_name": name, "registered_name": f"keras_hub>{name}"}]) is None
