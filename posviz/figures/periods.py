@@ -25,6 +25,8 @@ _APART = 0.09  # of the axis: lines closer than this are one peak
 _BESIDE: tuple[dict[str, Any], ...] = (
     {"xanchor": "left", "xshift": 9, "yshift": 8},
     {"xanchor": "right", "xshift": -9, "yshift": 8},
+    {"xanchor": "left", "xshift": 4, "yshift": 25},
+    {"xanchor": "right", "xshift": -4, "yshift": 25},
 )
 
 
@@ -67,7 +69,7 @@ def power_by_period(
     for line in _apart([line for line in lines if line.share >= _WORTH], high - low):
         row = int(np.argmin(np.abs(period - line.period)))
         it = _Named.beside(figure, line, (float(period[row]), float(percent[row])), named)
-        if not any(overprints(it.box, other.box) for other in named):
+        if not it.hidden(named):
             named.append(it)
     named = named[:_NAMES]
     avoid = [one.box for one in named]
@@ -116,11 +118,11 @@ class _Named:
             cls(line, at, text, place, box_of(point, text, size=NARROW, **place))
             for place in _BESIDE
         ]
+        return min(tried, key=lambda it: it.hidden(taken))
 
-        def met(it: _Named) -> tuple[bool, float]:
-            return any(overprints(it.box, other.box) for other in taken), cut_off(it.box)
-
-        return min(tried, key=met)
+    def hidden(self, taken: Sequence[_Named]) -> bool:
+        """Whether its name would be cut, or lie over one of those that stand already."""
+        return cut_off(self.box) > 0 or any(overprints(self.box, other.box) for other in taken)
 
 
 def _apart(lines: Sequence[PowerLine], decades: float) -> list[PowerLine]:

@@ -107,20 +107,24 @@ def test_names_of_neighbouring_periods_do_not_overprint() -> None:
     assert [text.split(" · ")[0] for text in named] == ["period 50", "period 10", "period 2"]
 
 
-def test_names_of_periods_are_whole_and_apart_on_a_narrow_screen() -> None:
-    shares = np.full(60, 0.01)
-    shares[[0, 7, 11]] = [0.3, 0.1, 0.12]
-    spectrum = PowerSpectrum(120 / np.arange(1, 61), shares)
-    lines = [PowerLine(120.0, 0.4), PowerLine(10.0, 0.16), PowerLine(15.0, 0.12)]
+@pytest.mark.parametrize("strongest", [(120, 10, 15), (4, 2.4, 30), (5, 2.5, 2), (40, 20, 60)])
+def test_names_of_periods_are_whole_and_apart_on_a_narrow_screen(
+    strongest: tuple[float, ...],
+) -> None:
+    spectrum = PowerSpectrum(120 / np.arange(1, 61), np.full(60, 0.03))
+    lines = [PowerLine(period, 0.1) for period in strongest]
     picture = power_by_period(spectrum, lines=lines, nulls={"shuffled rows": spectrum})
     boxes = []
     for note in picture.figure.layout.annotations:
+        if "period" not in note.text:
+            continue
         point = in_shares(picture.figure, 10**note.x, note.y)
         place = {"xanchor": note.xanchor, "xshift": note.xshift or 0, "yshift": note.yshift}
         boxes.append(box_of(point, note.text, size=NARROW, **place))
     assert boxes
     assert not any(overprints(one, other) for one, other in itertools.combinations(boxes, 2))
     assert all(-0.06 < box.left < box.right < 1.06 for box in boxes)
+    assert f"period {strongest[0]}" in " ".join(notes(picture))
 
 
 def test_energy_rises_to_all_and_marks_what_was_asked() -> None:
