@@ -1,7 +1,5 @@
 """Inside the model: what enters the first layer, and what attention reads from position."""
 
-import streamlit as st
-
 from posviz.ui import (
     address,
     inside,
@@ -23,8 +21,6 @@ found = page.question("What enters the first layer?")
 opened = inside.model(found)
 if opened is None:
     page.provenance(found)
-    with page.section("Settings"):
-        st.caption("There is nothing to set without a model.")
 else:
     labels = {key: label for key, (label, _) in VIEWS.items()}
     chosen = address.choice("View", labels, key="inside", label_visibility="collapsed")

@@ -60,8 +60,9 @@ def model(found: Opened) -> Inside | None:
         )
     except PosvizError as error:
         st.info(literal(str(error)), icon=":material/info:")
-        for column, demo in zip(st.columns(len(DEMOS)), DEMOS, strict=True):
-            column.button(f"Open {literal(demo)}", key=f"open-{demo}", on_click=_open, args=(demo,))
+        with st.container(horizontal=True):
+            for demo in DEMOS:
+                st.button(f"Open {literal(demo)}", key=f"open-{demo}", on_click=_open, args=(demo,))
         return None
     return Inside(found, weights, tokenizer)
 

@@ -172,6 +172,7 @@ def test_a_model_without_a_loss_shows_its_vectors(minilm):
 def test_a_table_without_a_model_offers_the_demos(ref):
     app = sound(run(table=ref))
     assert f"{ref} is a table by itself" in said(app)
+    assert not app.expander, "no section without anything in it"
     sound(app.button(key="open-demo:bert-mini").click().run())
     assert figures(app) == 1
     assert app.selectbox(key="table").value == "demo:bert-mini"
