@@ -20,11 +20,13 @@ from posviz.training.shelf import discard_empty, new_run_folder
 from posviz.training.text import decode
 from posviz.ui import address, figure, lab, measuring, page, tunable
 from posviz.ui.access import visitor_access
-from posviz.ui.format import decimal, literal
+from posviz.ui.format import counted, decimal, literal
 from posviz.ui.owntext import Text
 from posviz.ui.picker import TABLE
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from streamlit.delta_generator import DeltaGenerator
 
     from posviz.training.config import Schedule
@@ -99,8 +101,10 @@ def _told(found: Opened, choice: Choice, length: int, moving: str, behind: Tunab
     """What the button will do, in one or two sentences."""
     old, method = found.table.n_positions, METHODS[choice.method]
     begun = f"{literal(found.ref)} at {length:,} positions ({method.label.lower()})"
-    if moving == "table" or (method.family == "resample" and not choice.keep):
+    if moving == "table":
         rows = "Every row of the table learns"
+    elif method.family == "resample" and not choice.keep:
+        rows = "Resampled, every row of the table is new and learns"
     elif method.family == "resample":
         rows = "The resampled rows learn, those that were put back do not"
     else:
@@ -157,18 +161,14 @@ def _outcome(job: Job) -> None:
         return
     if not run.steps:
         return
-    first, last = run.metrics[0], run.metrics[-1]
     rest = ""
     if before := _before(config, run):
         rest = f"; before it was stretched, at {before[0]:,}, it was {decimal(before[1])}"
-    st.markdown(
-        f"**{literal(run.name)}.** In {last['step']:,} steps the loss at {config.n_positions:,} "
-        f"positions went from {decimal(first['loss'])} to {decimal(last['loss'])} nats"
-        f"{rest}."
-    )
-    with page.card("Loss"):
-        picture = lab.loss(run, level=_level(config, run))
-        figure.show(picture, key="tuned-loss", height=240, picks=False)
+    st.markdown(f"**{literal(run.name)}.** {_went(run.metrics, config.n_positions)}{rest}.")
+    if run.steps[-1]:
+        with page.card("Loss"):
+            picture = lab.loss(run, level=_level(config, run))
+            figure.show(picture, key="tuned-loss", height=240, picks=False)
     st.button(
         f"Open run:{run.name} on every page",
         key="open-tuned",
@@ -176,6 +176,16 @@ def _outcome(job: Job) -> None:
         on_click=_open,
         args=(run,),
     )
+
+
+def _went(metrics: Sequence[Mapping[str, float]], length: int) -> str:
+    """How the loss went, which is nowhere where the run was stopped at once."""
+    first, last = metrics[0], metrics[-1]
+    loss, begun = f"the loss at {length:,} positions", decimal(first["loss"])
+    if not last["step"]:
+        return f"Stopped before its first step: {loss} is {begun} nats"
+    steps = counted(int(last["step"]), "step")
+    return f"In {steps} {loss} went from {begun} to {decimal(last['loss'])} nats"
 
 
 def _before(config: Schedule, run: Run) -> tuple[int, float] | None:

@@ -75,8 +75,20 @@ def test_the_loss_is_held_against_the_one_before_and_not_against_chance() -> Non
     assert notes == ["before, at 64 positions"]
 
 
+def test_a_run_stopped_at_once_is_not_said_to_have_gone_anywhere() -> None:
+    begun = {"step": 0, "loss": 7.0}
+    stopped = "Stopped before its first step: the loss at 96 positions is 7.000 nats"
+    assert finetune._went([begun], 96) == stopped
+    moved = "In 1 step the loss at 96 positions went from 7.000 to 6.500 nats"
+    assert finetune._went([begun, {"step": 1, "loss": 6.5}], 96) == moved
+
+
 def test_what_the_button_will_do_is_told_before(home: Path) -> None:
     app = visit(table="demo:gpt-mini", length="200", method="Cubic spline")
+    new = "Resampled, every row of the table is new and learns; no other weight moves."
+    assert new in said(app)
+    whole = {"length": "200", "method": "Cubic spline", "moving": "The whole table"}
+    app = visit(table="demo:gpt-mini", **whole)
     assert "Every row of the table learns; no other weight moves." in said(app)
 
 
