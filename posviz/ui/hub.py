@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FOUND = 12  # models listed for a search
+_FINDER = "finder"  # the popover; whether it is open
 
 
 def find(choose: Callable[[str], None]) -> None:
@@ -28,7 +29,7 @@ def find(choose: Callable[[str], None]) -> None:
     choose : function (reference)
         Called, before the page runs again, with what was picked.
     """
-    with st.popover("Find a model", width="stretch", on_change="rerun") as popover:
+    with st.popover("Find a model", width="stretch", key=_FINDER, on_change="rerun") as popover:
         if not popover.open:
             return
         st.caption("From the Hub only the table's bytes are fetched, a few megabytes at most.")
@@ -52,7 +53,7 @@ def _presets(choose: Callable[[str], None]) -> None:
     for family, presets in groupby(by_family, key=lambda preset: preset.family):
         st.caption(family)
         for preset in presets:
-            _offer(preset.name, f"{preset.n_positions:,} × {preset.d_model}", choose, preset.name)
+            _offer(preset.name, f"{preset.n_positions:,} × {preset.d_model:,}", choose, preset.name)
 
 
 def _found(text: str, choose: Callable[[str], None]) -> None:
@@ -72,9 +73,14 @@ def _offer(label: str, more: str, choose: Callable[[str], None], ref: str) -> No
         f"**{literal(label)}** {more}",
         key=f"take-{ref}",
         type="tertiary",
-        on_click=choose,
-        args=(ref,),
+        on_click=_choose,
+        args=(choose, ref),
     )
+
+
+def _choose(choose: Callable[[str], None], ref: str) -> None:
+    choose(ref)
+    st.session_state[_FINDER] = False
 
 
 @st.cache_data(ttl=600, max_entries=64, show_spinner="Asking the Hub …")

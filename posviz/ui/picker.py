@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 TABLE, PARAMETER, WITHOUT, EXPERT = "table", "parameter", "without", "expert"
 _PARAMETER_OF = "_parameter_of"  # the reference that the picked parameter belongs to
+_UPLOADER = "uploader"  # the popover; whether it is open
 DEMOS = ("demo:gpt-mini", "demo:bert-mini")
 PLACEHOLDER = "A name, hub:OWNER/NAME or a path"
 GRAMMAR = (
@@ -94,7 +95,7 @@ def _references() -> tuple[str, str]:
 
 
 def _open_another() -> None:
-    with st.popover("Upload a checkpoint", width="stretch"):
+    with st.popover("Upload a checkpoint", width="stretch", key=_UPLOADER, on_change="rerun"):
         turn = st.session_state.setdefault("_upload_turn", 0)
         most = int(st.get_option("server.maxUploadSize"))  # MB, as the operator set it
         st.file_uploader(
@@ -126,6 +127,7 @@ def _take_upload() -> None:
         named[_free(file.name, named)] = file
     ref = opened.take_upload(named)
     session["_upload_turn"] += 1  # a fresh uploader
+    session[_UPLOADER] = False  # what was uploaded, or why not, stands on the page below
     uploads.let_go(files)
     if ref is not None:
         session[TABLE] = ref

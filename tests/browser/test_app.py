@@ -133,6 +133,7 @@ def test_an_uploaded_checkpoint_opens_and_its_number_is_numpys(
     page.get_by_text("Upload a checkpoint").click()
     page.locator('input[type="file"]').set_input_files(checkpoint)
     expect(page.locator(".st-key-open-table")).to_contain_text("my-gpt2")
+    expect(page.get_by_test_id("stPopoverBody")).to_have_count(0)  # the page is in sight
     settled(page)
     shown = page.locator(".st-key-number-0")
     expect(shown).to_contain_text(three_components(gpt2_like_weights))
@@ -150,6 +151,7 @@ def test_what_is_not_a_checkpoint_gets_one_sentence_and_changes_nothing(
     alert = page.get_by_role("alert")
     expect(alert).to_contain_text("holiday.bin")
     assert "Traceback" not in alert.inner_text()
+    expect(page.get_by_test_id("stPopoverBody")).to_have_count(0)
     settled(page)
     expect(page.locator(".st-key-open-table")).to_contain_text("bert-mini")
 
@@ -161,6 +163,7 @@ def test_an_unreachable_hub_gets_one_sentence_and_the_page_goes_on(
     page.get_by_text("Find a model").click()
     page.get_by_role("button", name=re.compile("^gpt2 1,024")).click()
     expect(page.get_by_role("alert")).to_contain_text("gpt2")
+    expect(page.get_by_test_id("stPopoverBody")).to_have_count(0)
     expect(page.locator(".st-key-open-table")).to_contain_text("gpt-mini")
 
 

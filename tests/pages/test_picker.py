@@ -87,6 +87,15 @@ def test_one_click_takes_another_table_and_another_file_forgets_it(
     assert "demo:bert-mini" in said(app)
 
 
+def test_an_upload_leaves_the_page_in_sight(visit: Visit) -> None:
+    app = visit()
+    app.session_state["uploader"] = True  # as a click opens it
+    app.run()
+    app.file_uploader[0].upload("notes.npy", b"no array", "application/octet-stream").run()
+    assert app.error
+    assert app.session_state["uploader"] is False
+
+
 def test_u08_uploads_are_kept_by_their_content(visit: Visit) -> None:
     """The same name and size with other numbers is another upload (streamlit#1388)."""
     app = visit()
