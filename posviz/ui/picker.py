@@ -59,8 +59,9 @@ def sidebar() -> Opened:
 def describe(found: Opened) -> str:
     """Size and kind in a few words: ``1,024 positions × 768 · learned``."""
     table = found.table
-    offset = f" · first row {table.row_offset}" if table.row_offset else ""
-    grid = f" · grid {table.grid[0]} × {table.grid[1]}" if table.grid else ""
+    # No-break spaces: the card is narrow, and its lines end between these words only.
+    offset = f" · first\u00a0row\u00a0{table.row_offset}" if table.row_offset else ""
+    grid = f" · grid\u00a0{table.grid[0]}\u00a0×\u00a0{table.grid[1]}" if table.grid else ""
     size = f"{counted(table.n_positions, 'position')} × {count(table.d_model)}"
     return f"{size} · {table.kind}{offset}{grid}"
 

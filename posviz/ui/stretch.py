@@ -171,7 +171,8 @@ def rebuilding(errors: Mapping[str, float], choice: Choice) -> tuple[str, str, s
 
 def kept_said(new: Extended) -> str:
     """Which rows were put back unchanged, for the line under the figure."""
-    return f"kept {listed(new.kept)}" if new.kept else ""
+    noun = "row" if len(new.kept) == 1 else "rows"
+    return f"{noun} {listed(new.kept)} unchanged" if new.kept else ""
 
 
 def _law(

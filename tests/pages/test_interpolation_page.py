@@ -53,6 +53,16 @@ def words(app: AppTest) -> str:
     return "\n".join(e.value for e in (*app.markdown, *app.caption, *app.info)).replace("\\", "")
 
 
+def test_a_picture_has_a_grid_in_one_piece_and_a_class_row_that_stays(tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).normal(size=(1, 65, 16)).astype(np.float32)
+    save_file({"vit.embeddings.position_embeddings": rows}, tmp_path / "model.safetensors")
+    config = {"model_type": "vit", "image_size": 64, "patch_size": 8, "hidden_size": 16}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    app = run(table=str(tmp_path))
+    assert "grid\u00a08\u00a0×\u00a08" in words(app), "lines of the card do not end within it"
+    assert "row 0 unchanged" in words(app)
+
+
 @pytest.fixture(scope="module")
 def losses() -> AppTest:
     return run(table="demo:bert-mini", stretched=LOSSES, length="100", method="Tile")
