@@ -113,7 +113,16 @@ def cosine_agreement(x: Array, y: Array) -> float | None:
 def agreement(
     u: Float64, v: Float64, of_u: tuple[float, float], of_v: tuple[float, float]
 ) -> float | None:
-    """The same of unit rows and their moments, without looking at pairs: Σ (uu')(vv') = |U'V|²."""
+    """:func:`cosine_agreement` of unit rows, once their moments are known.
+
+    Parameters
+    ----------
+    u, v : arrays of shape (n_rows, any width)
+        Rows of length 1, or 0; not centred.
+    of_u, of_v : (float, float)
+        Their :func:`moments`.
+    """
+    # No pair is looked at: over all of them, Σ (u_i · u_j)(v_i · v_j) = |U'V|².
     (mean_u, spread_u), (mean_v, spread_v) = of_u, of_v
     # Cosines are known to about 1e-6; below that they all agree.
     if min(spread_u, spread_v) <= 1e-12:
@@ -150,7 +159,16 @@ class Shuffled:
 def shuffled(
     x: Float64, y: Float64, u: Float64, v: Float64, *, repeats: int, seed: int
 ) -> Shuffled:
-    """Everything again with the rows of the second table shuffled."""
+    """How alike two shapes are when the rows of the second are shuffled.
+
+    Parameters
+    ----------
+    x, y : arrays of shape (n_rows, any width)
+    u, v : arrays of the same shapes
+        Their rows at length 1; not centred.
+    repeats, seed : int
+        How many shuffles, and where they begin. Wide tables are rotated for fewer of them.
+    """
     x, y = _unit(x), _unit(y)
     null = Shuffled([], [], [])
     if not x.any() or not y.any():
