@@ -128,8 +128,10 @@ def switch(configs: Sequence[Mapping[str, object]]) -> Switch | None:
     for config in configs:
         for key, value in islice(_settings(config), _MOST_SETTINGS):
             stated.setdefault(key, value)
-    # One search instead of one a setting.
+    # One search instead of one a setting, and for most models one in all.
     settings = "\n".join(f"{key} = {value}" for key, value in stated.items())
+    if _any_switch().search(settings) is None:
+        return None
     for sign in _signs("switch"):
         found = sign.pattern.search(settings)
         if found is not None:
@@ -140,12 +142,21 @@ def switch(configs: Sequence[Mapping[str, object]]) -> Switch | None:
 def _settings(config: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     """Switches and words of a config, and of the parts in it (``attn_config.alibi``)."""
     for key, value in islice(config.items(), _MOST_SETTINGS):
-        inside = islice(value.items(), _MOST_INSIDE) if isinstance(value, dict) else ()
-        for name, one in ((key, value), *((f"{key}.{inner}", one) for inner, one in inside)):
-            if isinstance(one, bool) or (type(one) is int and 0 <= one <= 1):
-                yield name, "true" if one else "false"
-            elif isinstance(one, str) and len(one) <= _LONGEST_VALUE and one.isprintable():
-                yield name, one
+        if isinstance(value, dict):
+            for name, one in islice(value.items(), _MOST_INSIDE):
+                if (word := _word(one)) is not None:
+                    yield f"{key}.{name}", word
+        elif (word := _word(value)) is not None:
+            yield key, word
+
+
+def _word(value: object) -> str | None:
+    """What a setting says in a word; None for a number, a list or a text."""
+    if isinstance(value, str):
+        return value if len(value) <= _LONGEST_VALUE and value.isprintable() else None
+    if isinstance(value, int) and 0 <= value <= 1:  # true and false are such numbers
+        return "true" if value else "false"
+    return None
 
 
 @cache
@@ -172,6 +183,11 @@ def _signs(of: str) -> tuple[Sign, ...]:
         for line in layouts.read_catalogue("signs.tsv")
         if line["of"] == of
     )
+
+
+@cache
+def _any_switch() -> re.Pattern[str]:
+    return _pattern("|".join(sign.pattern.pattern for sign in _signs("switch")))
 
 
 def _patterns(column: str) -> tuple[re.Pattern[str], ...]:
