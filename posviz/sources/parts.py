@@ -63,7 +63,7 @@ def read_part(
         flat = file.read_span(entry, start * width, stop * width)
         return flat.reshape(stop - start, *shape[1:])
     left, right = columns
-    if not scattered:
+    if not (scattered and file.strips):
         whole = file.read_span(entry, start * width, stop * width)
         return whole.reshape(stop - start, width)[:, left:right]
     strips = [

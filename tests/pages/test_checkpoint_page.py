@@ -90,12 +90,12 @@ def test_a_table_that_cannot_be_shown_hides_nothing_else_in_its_file(
 def test_a_table_that_cannot_be_read_hides_nothing_else_in_its_file(
     visit: Visit, upload: Upload, said: Said
 ) -> None:
-    packed = Path(__file__).parents[1] / "sources" / "data" / "packed.h5"
-    uploaded = upload(visit("checkpoint.py"), ("packed.h5", packed.read_bytes()))
+    packed = Path(__file__).parents[1] / "sources" / "data" / "lzf.h5"
+    uploaded = upload(visit("checkpoint.py"), ("lzf.h5", packed.read_bytes()))
     for app in (visit("checkpoint.py", table=str(packed)), uploaded):
         assert not app.error
         text = said(app)
-        assert "packed.h5.** wpe in packed.h5 is compressed, which is not read." in text
+        assert "lzf.h5.** wpe in lzf.h5 is compressed with LZF, which is not read." in text
         assert "**wpe**. " in text
 
 

@@ -106,6 +106,9 @@ FILES = {
     "m.gguf": _gguf(),
     "keras.weights.h5": (DATA / "keras3-latest.weights.h5").read_bytes(),
     "tf_model.h5": (DATA / "tf_model.h5").read_bytes(),
+    "chunks-old.h5": (DATA / "chunks-old.h5").read_bytes(),
+    "chunks-latest.h5": (DATA / "chunks-latest.h5").read_bytes(),
+    "user_block.h5": (DATA / "user_block.h5").read_bytes(),
     "m.tsv": _tsv(),
 }
 CONFIG = json.dumps(
@@ -164,7 +167,7 @@ def opened(name: str, content: bytes, config: bytes) -> None:
         found = sources.open_upload({name: content, "config.json": config})
         for table in found.tables:
             found.table(table.parameter)
-        for entry in found.entries[:8]:
+        for entry in found.entries[:16]:
             found.read(entry.name)
 
 

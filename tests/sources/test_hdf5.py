@@ -48,14 +48,17 @@ def test_keras_weights_in_several_files_open_by_their_index(data, tmp_path):
 
 
 def test_a_table_that_cannot_be_read_hides_no_other_in_the_file(data, tmp_path):
-    said = "wpe in m_00000.weights.h5 is compressed, which is not read. Save it without."
-    alone = sources.open_upload({"m_00000.weights.h5": (data / "packed.h5").read_bytes()})
+    said = (
+        "wpe in m_00000.weights.h5 is compressed with LZF, which is not read. Save it with gzip, "
+        "or without."
+    )
+    alone = sources.open_upload({"m_00000.weights.h5": (data / "lzf.h5").read_bytes()})
     assert [table.parameter for table in alone.tables] == ["wpe"]
     assert alone.warnings == (said,)
     with pytest.raises(SourceError) as caught:
         alone.table()
     assert str(caught.value) == said
-    names = {"m_00000.weights.h5": "packed.h5", "m_00001.weights.h5": "keras3.weights.h5"}
+    names = {"m_00000.weights.h5": "lzf.h5", "m_00001.weights.h5": "keras3.weights.h5"}
     for name, of in names.items():
         (tmp_path / name).write_bytes((data / of).read_bytes())
     index = {"weight_map": {"/a/vars": "m_00000.weights.h5", "/b/vars": "m_00001.weights.h5"}}
@@ -107,7 +110,11 @@ def test_links_are_not_followed(data, tmp_path, monkeypatch):
             "wpe in external.h5 keeps its numbers in another file, which is not opened.",
         ),
         ("virtual.h5", "wpe in virtual.h5 is put together from other files, which are not opened."),
-        ("packed.h5", "wpe in packed.h5 is compressed, which is not read. Save it without."),
+        (
+            "lzf.h5",
+            "wpe in lzf.h5 is compressed with LZF, which is not read. Save it with gzip, or "
+            "without.",
+        ),
     ],
 )
 def test_numbers_that_lie_elsewhere_are_refused(data, tmp_path, monkeypatch, name, sentence):
@@ -116,6 +123,22 @@ def test_numbers_that_lie_elsewhere_are_refused(data, tmp_path, monkeypatch, nam
     with pytest.raises(SourceError) as caught:
         sources.open(str(data / name)).table()
     assert str(caught.value) == sentence
+
+
+def test_a_compressed_table_opens(data):
+    np.testing.assert_array_equal(sources.open(str(data / "packed.h5")).table().weights, TABLE)
+
+
+def test_a_block_of_a_persons_own_before_the_file_is_left_out(data, refused):
+    content = (data / "user_block.h5").read_bytes()
+    assert content.startswith(b"a block of one's own")
+    for name in ("user_block.h5", "m.weights.h5"):
+        found = sources.open_upload({name: content})
+        np.testing.assert_array_equal(found.table().weights, TABLE)
+    assert refused("m.h5", content[:-64]) == (
+        f"m.h5 is incomplete: {len(content) - 64:,} of {len(content):,} bytes are there. Download "
+        f"it again."
+    )
 
 
 def test_terabytes_declared_in_chunks_cost_nothing(data, bounded):

@@ -64,6 +64,8 @@ def open_tensors(reader: Reader) -> TensorFile:
     for known in FORMATS.values():
         if known.sniff(head, name):
             return _checked(reader, known.open(reader))
+    if name.endswith(FORMATS["hdf5"].endings) and (inside := _hdf5_inside(reader)) is not None:
+        return _checked(reader, _hdf5(inside))
     raise foreign.refusal(reader, head)
 
 
@@ -115,6 +117,12 @@ def _hdf5(reader: Reader) -> TensorFile:
     from posviz.sources.formats.hdf5 import open_hdf5, open_keras
 
     return open_keras(reader) if reader.name.lower().endswith(".keras") else open_hdf5(reader)
+
+
+def _hdf5_inside(reader: Reader) -> Reader | None:
+    from posviz.sources.formats.hdf5_headers import after_user_block
+
+    return after_user_block(reader)
 
 
 def _text(reader: Reader) -> TensorFile:

@@ -2,7 +2,7 @@
 
 That library follows links into other files of the machine, and external and virtual
 datasets, whatever file is opened. Here only what lies plainly in this one file is read:
-groups, and contiguous or compact datasets of numbers. Everything else has a name and is not
+groups, and datasets of numbers, in one piece or in chunks. Everything else has a name and is not
 followed.
 
 References
@@ -12,23 +12,20 @@ HDF5 File Format Specification, version 3.0: superblocks 0 to 3, object headers 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from posviz.errors import SourceError
 from posviz.sources.formats import zips
-from posviz.sources.formats.dtypes import BITS, decode
+from posviz.sources.formats.dtypes import BITS
+from posviz.sources.formats.hdf5_chunks import Allowance
+from posviz.sources.formats.hdf5_datasets import Dataset, dataset
 from posviz.sources.formats.hdf5_groups import Links, dense_links, symbol_links
 from posviz.sources.formats.hdf5_headers import read_messages, superblock
 from posviz.sources.formats.tensors import (
-    MAX_AXES,
     MAX_NAME,
     Entry,
     TensorFile,
-    brief,
     check_entries,
     damaged,
 )
@@ -36,6 +33,7 @@ from posviz.sources.readers import Part
 from posviz.wording import counted
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from posviz.sources.formats.hdf5_store import Store
@@ -43,18 +41,7 @@ if TYPE_CHECKING:
 
 _MOST_OBJECTS = 100_000
 _MOST_DEPTH = 32
-_DATASPACE, _LINK_INFO, _DATATYPE, _LINK, _EXTERNAL = 0x01, 0x02, 0x03, 0x06, 0x07
-_LAYOUT, _FILTERS, _SYMBOLS = 0x08, 0x0B, 0x11
-
-
-@dataclass(frozen=True)
-class _Dataset:
-    """Where the numbers lie: at an offset of the file, or inside the header itself."""
-
-    offset: int
-    data: bytes | None
-    refusal: str | None
-    swapped: bool = False  # big-endian
+_LINK_INFO, _LINK, _SYMBOLS = 0x02, 0x06, 0x11
 
 
 def open_hdf5(reader: Reader) -> TensorFile:
@@ -67,7 +54,8 @@ def open_hdf5(reader: Reader) -> TensorFile:
     """
     store, root = superblock(reader)
     entries: list[Entry] = []
-    datasets: dict[str, _Dataset] = {}
+    datasets: dict[str, Dataset] = {}
+    allowance = Allowance()
     outside = 0
     seen: set[int] = set()
     waiting = [("", root, 0)]
@@ -88,33 +76,32 @@ def open_hdf5(reader: Reader) -> TensorFile:
             for name, target in sorted(links.items(), reverse=True)
             if target not in seen
         ]
-        found = _dataset(store, messages)
+        found = dataset(store, messages, path, allowance)
         if found is not None:
-            dtype, shape, dataset = found
-            size = prod(shape) * BITS[dtype] // 8
-            entries.append(Entry(path, shape, dtype, size, reader.name))
+            size = prod(found.shape) * BITS[found.dtype] // 8
+            entries.append(Entry(path, found.shape, found.dtype, size, reader.name))
             check_entries(reader.name, entries[-1:])
-            datasets[path] = dataset
+            datasets[path] = found
+
+    def read_span(entry: Entry, first: int, last: int) -> NDArray[np.float32]:
+        return datasets[entry.name].read(first, last)
 
     def read_entry(entry: Entry) -> NDArray[np.float32]:
-        dataset = datasets[entry.name]
-        size = entry.nbytes or 0
-        if dataset.refusal is not None:
-            raise SourceError(f"{brief(entry.name)} in {reader.name} {dataset.refusal}")
-        raw = dataset.data if dataset.data is not None else reader.read_at(dataset.offset, size)
-        if len(raw) < size:
-            raise damaged(reader.name, f"{brief(entry.name)} is shorter than its shape says")
-        raw = raw[:size]
-        if dataset.swapped:
-            width = BITS[entry.dtype or ""] // 8
-            raw = np.frombuffer(raw, f">u{width}").astype(f"<u{width}").tobytes()
-        return decode(raw, entry.dtype or "", entry.shape or (), name=entry.name)
+        shape = entry.shape or ()
+        return read_span(entry, 0, prod(shape)).reshape(shape)
 
     said = []
     if outside:
         leading = counted(outside, "link")
         said.append(f"{reader.name} holds {leading} that may lead out of it; none was followed.")
-    return TensorFile("hdf5", tuple(entries), read_entry, warnings=tuple(said))
+    return TensorFile(
+        "hdf5",
+        tuple(entries),
+        read_entry,
+        warnings=tuple(said),
+        read_span=read_span,
+        strips=False,
+    )
 
 
 def open_keras(reader: Reader) -> TensorFile:
@@ -154,75 +141,3 @@ def _links(store: Store, messages: list[tuple[int, bytes]]) -> tuple[Links, int]
             links |= dense
             outside += elsewhere
     return links, outside
-
-
-def _dataset(
-    store: Store, messages: list[tuple[int, bytes]]
-) -> tuple[str, tuple[int, ...], _Dataset] | None:
-    """Type, shape and place of a dataset of numbers; None for groups and other contents."""
-    by_kind = dict(reversed(messages))
-    if not {_DATASPACE, _DATATYPE, _LAYOUT} <= by_kind.keys():
-        return None
-    dtype = _dtype(by_kind[_DATATYPE])
-    shape = _shape(store, by_kind[_DATASPACE])
-    if dtype is None or shape is None:
-        return None
-    if _EXTERNAL in by_kind:
-        return (
-            dtype,
-            shape,
-            _Dataset(0, None, "keeps its numbers in another file, which is not opened."),
-        )
-    if _FILTERS in by_kind:
-        return dtype, shape, _Dataset(0, None, "is compressed, which is not read. Save it without.")
-    place = _layout(store, by_kind[_LAYOUT])
-    return dtype, shape, replace(place, swapped=bool(by_kind[_DATATYPE][1] & 1))
-
-
-def _dtype(body: bytes) -> str | None:
-    """Floats and whole numbers, by their width."""
-    if len(body) < 8:
-        return None
-    kind, flags, size = body[0] & 15, body[1], int.from_bytes(body[4:8], "little")
-    if size not in (1, 2, 4, 8):
-        return None
-    if kind == 1:
-        if size == 2 and len(body) >= 16 and body[13] == 8:  # eight bits of exponent
-            return "BF16"
-        return {2: "F16", 4: "F32", 8: "F64"}.get(size)
-    if kind == 0:
-        return f"{'I' if flags & 8 else 'U'}{size * 8}"
-    return None
-
-
-def _shape(store: Store, body: bytes) -> tuple[int, ...] | None:
-    if len(body) < 4:
-        return None
-    version, rank = body[0], body[1]
-    start = {1: 8, 2: 4}.get(version)
-    if start is None or rank > MAX_AXES or len(body) < start + rank * store.length_size:
-        return None
-    return tuple(store.length(body, start + axis * store.length_size) for axis in range(rank))
-
-
-def _layout(store: Store, body: bytes) -> _Dataset:
-    version = body[0] if body else 0
-    if version in (3, 4) and len(body) > 1:
-        kind = body[1]
-        if kind == 0:
-            size = int.from_bytes(body[2:4], "little")
-            return _Dataset(0, body[4 : 4 + size], None)
-        if kind == 1:
-            return _place(store, body, 2)
-        if kind == 3:
-            return _Dataset(0, None, "is put together from other files, which are not opened.")
-    elif version in (1, 2) and len(body) > 8 and body[2] == 1:
-        return _place(store, body, 8)
-    return _Dataset(0, None, "is stored in chunks, which are not read. Save it in one piece.")
-
-
-def _place(store: Store, body: bytes, at: int) -> _Dataset:
-    address = store.address(body, at)
-    if store.is_undefined(address):
-        return _Dataset(0, None, "was never written. Save the weights again.")
-    return _Dataset(address, None, None)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from posviz.sources.formats.hdf5_btree import LINK_NAMES, records
 from posviz.sources.formats.tensors import damaged
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ Links = dict[str, int]
 MOST_LINKS = 100_000
 _MOST_NODES = 100_000
 _MOST_DEPTH = 16
-_LINK_NAMES = 5  # the kind of B-tree record that indexes links by name
 
 
 def symbol_links(store: Store, tree: int, heap: int) -> Links:
@@ -88,7 +88,7 @@ def dense_links(store: Store, info: bytes) -> tuple[Links, int]:
     heap = _heap(store, heap_address)
     links: Links = {}
     outside = 0
-    for record in _records(store, tree):
+    for record in records(store, tree, LINK_NAMES):
         name, target = store.link(heap.get(store, record[4:]))
         if target is None:
             outside += 1
@@ -168,54 +168,3 @@ def _heap(store: Store, address: int) -> _Heap:
         width, start_size, most_direct, offset_bytes, length_bytes, root, rows,
         5 + wide + offset_bytes,
     )  # fmt: skip
-
-
-def _records(store: Store, tree: int) -> Iterator[bytes]:
-    """The records of a version 2 B-tree that indexes links by name."""
-    wide = store.offset_size
-    head = store.read(tree, 16 + wide + 2 + store.length_size)
-    if head[:4] != b"BTHD" or head[5] != _LINK_NAMES:
-        raise damaged(store.name, "the index of a group cannot be read")
-    node_size = int.from_bytes(head[6:10], "little")
-    record = int.from_bytes(head[10:12], "little")
-    depth = int.from_bytes(head[12:14], "little")
-    root, count = store.address(head, 16), int.from_bytes(head[16 + wide : 18 + wide], "little")
-    if depth > _MOST_DEPTH or record < 5 or node_size < 16:
-        raise damaged(store.name, "the index of a group cannot be read")
-    most = _most_records(node_size, record, wide, depth)
-    waiting = [(root, count, depth)]
-    visited = 0
-    while waiting:
-        address, count, level = waiting.pop()
-        visited += 1
-        if visited > _MOST_NODES or count * record > node_size:
-            raise damaged(store.name, "the index of a group is broken")
-        raw = store.read(address, node_size)
-        if raw[:4] != (b"BTIN" if level else b"BTLF"):
-            raise damaged(store.name, "the index of a group is broken")
-        for index in range(count):
-            yield raw[6 + index * record : 6 + (index + 1) * record]
-        if level:
-            at = 6 + count * record
-            own = _width(most[level - 1][0])
-            total = _width(most[level - 1][1]) if level > 1 else 0
-            for index in range(count + 1):
-                child = at + index * (wide + own + total)
-                number = int.from_bytes(raw[child + wide : child + wide + own], "little")
-                waiting.append((store.address(raw, child), number, level - 1))
-
-
-def _most_records(node_size: int, record: int, wide: int, depth: int) -> list[tuple[int, int]]:
-    """By level from the leaves: the most records of a node, and of a node and all below it."""
-    leaf = (node_size - 10) // record
-    most = [(leaf, leaf)]
-    for level in range(1, depth + 1):
-        pointer = wide + _width(most[level - 1][0])
-        pointer += _width(most[level - 1][1]) if level > 1 else 0
-        own = (node_size - 10 - pointer) // (record + pointer)
-        most.append((own, (own + 1) * most[level - 1][1] + own))
-    return most
-
-
-def _width(most: int) -> int:
-    return -(-max(most.bit_length(), 1) // 8)

@@ -12,37 +12,56 @@ from typing import TYPE_CHECKING
 from posviz.errors import SourceError
 from posviz.sources.formats.hdf5_store import Store
 from posviz.sources.formats.tensors import damaged
+from posviz.sources.readers import Part
 
 if TYPE_CHECKING:
     from posviz.sources.readers import Reader
 
+SIGNATURE = b"\x89HDF\r\n\x1a\n"
+_FIRST_PLACE = 512  # where a superblock may also lie; then at each power of two
 _MOST_MESSAGES = 10_000
 _TO_ROOT = (3, 1)  # addresses between the end of the file and the root group, old and new
 _CONTINUATION = 0x10
 
 
+def after_user_block(reader: Reader) -> Part | None:
+    """The HDF5 file behind a block of a person's own, if there is one."""
+    place = _FIRST_PLACE
+    while place + len(SIGNATURE) <= reader.size:
+        if reader.read_at(place, len(SIGNATURE)) == SIGNATURE:
+            return Part(reader, place, reader.size - place)
+        place *= 2
+    return None
+
+
 def superblock(reader: Reader) -> tuple[Store, int]:
-    """The widths of addresses, and the address of the root group."""
+    """The widths of addresses, and the address of the root group.
+
+    Addresses count from the superblock, whatever it says: a block before it is a person's own.
+    """
     head = reader.read_at(0, min(reader.size, 128))
     version = head[8] if len(head) > 8 else 255
     if version in (0, 1) and len(head) >= 96:
         offset_size, length_size = head[13], head[14]
         start = 24 + (4 if version == 1 else 0)
         widths = (offset_size, length_size)
+        base = start
         root = start + 4 * offset_size + offset_size  # past four addresses and a name offset
     elif version in (2, 3) and len(head) >= 48:
         widths = (head[9], head[10])
-        root = 12 + 3 * head[9]
+        base = 12
+        root = base + 3 * head[9]
     else:
         raise damaged(reader.name, "its HDF5 superblock cannot be read")
     if widths[0] not in (4, 8) or widths[1] not in (4, 8):
         raise damaged(reader.name, f"its HDF5 addresses are {widths[0]} bytes wide")
     store = Store(reader, *widths)
     end = int.from_bytes(head[root - _TO_ROOT[version > 1] * widths[0] :][: widths[0]], "little")
-    if reader.size < end and not store.is_undefined(end):
+    before = store.address(head, base)  # bytes of a person's own before the superblock
+    if reader.size + before < end and not store.is_undefined(end):
         raise SourceError(
-            f"{reader.name} is incomplete: {reader.size:,} of {end:,} bytes are there. Download it "
-            f"again."
+            f"{reader.name} is incomplete: {reader.size + before:,} of {end:,} bytes are there. "
+            f"Download it again."
         )
     return store, int.from_bytes(head[root : root + widths[0]], "little")
 

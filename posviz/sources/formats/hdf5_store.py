@@ -71,6 +71,10 @@ class Store:
         """Whether an address stands for "nowhere"."""
         return address == (1 << 8 * self.offset_size) - 1
 
+    def is_endless(self, length: int) -> bool:
+        """Whether a length stands for "without limit"."""
+        return length == (1 << 8 * self.length_size) - 1
+
     def text(self, raw: bytes, start: int) -> str:
         """A name that ends with a zero byte, inside a heap of names."""
         end = raw.find(b"\0", start, start + _LONGEST_NAME)

@@ -75,6 +75,8 @@ class TensorFile:
     read_span : function or None
         From an entry and two numbers to its elements from the first to before the second, row by
         row, as float32; None where only whole tensors are read.
+    strips : bool
+        Whether a few numbers of each of many rows cost hardly more than those numbers.
     stored : function or None
         From an entry to its stored bytes, row by row and piece by piece, as a safetensors file
         would hold them; None where the format has none that it could.
@@ -92,6 +94,7 @@ class TensorFile:
     warnings: tuple[str, ...] = ()
     bare: bool = False
     read_span: Callable[[Entry, int, int], NDArray[np.float32]] | None = None
+    strips: bool = True
     stored: Callable[[Entry], Iterator[bytes]] | None = None
     whole: bool = True
     outline: Callable[[], Outline | None] | None = None
