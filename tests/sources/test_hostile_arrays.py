@@ -62,7 +62,7 @@ def test_objects_beside_the_arrays_of_an_archive_are_said():
         ("1,2\n3,4\n".encode("utf-16-le"), "nor UTF-16 with its mark"),
         (b"1,2\n3,\xff\n", "no text in UTF-8"),
         ((b"0," * 4095 + b"0\n") * 1025, "holds more than 4,194,304 numbers"),
-        (b"0,5;0,6\n", "'0,5' is no number. Write decimals with a point."),
+        (b"1,500;1,600\n", "'1,500' is no number. Write decimals with a point."),
         (b"a\x1b[2J,2\n", "'a\\x1b[2J' is no number"),
     ],
     ids=range(10),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from posviz.errors import SourceError
+from posviz.sources.formats.cells import Style, is_value, no_number, read_cells
 from posviz.sources.formats.tensors import Entry, TensorFile, excerpt
 from posviz.wording import counted
 
@@ -24,7 +25,6 @@ _MOST_VALUES = 1 << 16  # of a line: no model is wider
 _MOST_LINES = 1 << 17
 _MOST_NUMBERS = 1 << 22  # of the table: 4,096 positions of 1,024 dimensions; some take long to read
 _LONGEST_LINE = 4 << 20  # characters
-_SHOWN = 40  # characters of a word that an error repeats
 _MOST_WHOLE = 0.5  # share of rows; a table of whole numbers may begin with 0, 1, 2
 _BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
@@ -34,7 +34,9 @@ Split = Callable[[str], list[str]]
 def open_text(reader: Reader) -> TensorFile:
     """The table in a text file, in UTF-8 or what spreadsheets call Unicode text (UTF-16).
 
-    Comments and headings above the numbers are left out, as is a line or column that only counts.
+    Comments and headings above the numbers are left out, as is a line or column that only counts,
+    and a first column of names where all lines have one. Decimal commas are read where nothing
+    else can be meant.
 
     Raises
     ------
@@ -49,6 +51,7 @@ def open_text(reader: Reader) -> TensorFile:
     split: Split | None = None
     rows: list[NDArray[np.float32]] = []
     headings: list[str] = []
+    style = Style()
     for number, line in _lines(reader):
         if number > _MOST_LINES:
             raise SourceError(
@@ -62,8 +65,8 @@ def open_text(reader: Reader) -> TensorFile:
             headings = _headings(split(line))
             if headings:
                 continue
-        width = len(rows[0]) if rows else len(headings) or None
-        rows.append(_row(reader.name, number, line, split, width))
+        width = len(rows[0]) + bool(style.names) if rows else len(headings) or None
+        rows.append(_row(reader.name, number, line, split, width, style))
         if len(rows) * len(rows[0]) > _MOST_NUMBERS:
             raise SourceError(
                 f"{reader.name} holds more than {_MOST_NUMBERS:,} numbers, and text takes long to "
@@ -71,7 +74,12 @@ def open_text(reader: Reader) -> TensorFile:
             )
     if not rows:
         raise SourceError(f"{reader.name} holds no lines with numbers.")
+    if style.names and len(rows) == 1:  # one word says nothing of a column
+        raise no_number(reader.name, style.line, 1, style.names[0])
+    if style.comma is not None and not style.sure:
+        raise no_number(reader.name, *style.comma)
     table, warnings = _without_labels(reader.name, np.stack(rows), headings)
+    warnings = (*warnings, *_said_of(reader.name, style))
     entry = Entry("table", table.shape, "F32", table.nbytes, reader.name)
     return TensorFile("text", (entry,), lambda _: table, warnings=warnings, bare=True)
 
@@ -84,7 +92,7 @@ def _headings(cells: list[str]) -> list[str]:
     """
     if len(cells) > _MOST_VALUES:
         return []
-    numbers = [_is_number(cell) for cell in cells]
+    numbers = [is_value(cell) for cell in cells]
     if not any(numbers) and any(char.isalpha() for cell in cells for char in cell):
         return cells
     counts = all(cell.strip().isdecimal() for cell in cells[1:])
@@ -160,7 +168,23 @@ def _no_text(name: str) -> SourceError:
     )
 
 
-def _row(file: str, number: int, line: str, split: Split, width: int | None) -> NDArray[np.float32]:
+def _said_of(file: str, style: Style) -> list[str]:
+    """The sentences about names that were left out and commas that were read."""
+    said = []
+    if style.names:
+        named = ", ".join(map(excerpt, style.names[:3])) + (", …" if len(style.names) > 3 else "")
+        said.append(
+            f"The first column of {file} names the lines ({named}). It is no dimension and was "
+            f"left out."
+        )
+    if style.comma is not None:
+        said.append(f"The decimal commas of {file} were read as points.")
+    return said
+
+
+def _row(
+    file: str, number: int, line: str, split: Split, width: int | None, style: Style
+) -> NDArray[np.float32]:
     cells = split(line)
     if width is None and len(cells) > _MOST_VALUES:
         raise SourceError(
@@ -172,34 +196,7 @@ def _row(file: str, number: int, line: str, split: Split, width: int | None) -> 
             f"{file}, line {number}: {counted(len(cells), 'value')}, while the first line has "
             f"{width:,}. Every line must hold one position with the same number of values."
         )
-    return _numbers(file, number, cells, plain="_" not in line)
-
-
-def _numbers(name: str, line: int, cells: list[str], *, plain: bool) -> NDArray[np.float32]:
-    try:
-        if not plain:  # Python reads 5_2 as 52
-            raise ValueError
-        with np.errstate(over="ignore", invalid="ignore"):
-            return np.array(cells, dtype=np.float64).astype(np.float32)
-    except ValueError as err:
-        column = next(index for index, cell in enumerate(cells, 1) if not _is_number(cell))
-        cell = cells[column - 1].strip()[:_SHOWN]
-        hint = "Leave out headings and labels; every line holds the values of one position."
-        if not cell:
-            hint = "Every cell of a line needs a number."
-        elif re.fullmatch(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?", cell):
-            hint = "Write decimals with a point."
-        raise SourceError(
-            f"{name}, line {line}, column {column}: {excerpt(cell)} is no number. {hint}"
-        ) from err
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return "_" not in cell
+    return read_cells(file, number, cells, style)
 
 
 def _splitter(line: str) -> Split:
