@@ -11,6 +11,7 @@ from posviz.figures.lines import add_line, add_nulls, label, padded
 from posviz.figures.names import NARROW, Box, box_of, cut_off, in_shares, overprints
 from posviz.figures.picture import Picture
 from posviz.figures.theme import LIGHT, blank
+from posviz.wording import significant
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -84,13 +85,14 @@ def power_by_period(
         )  # fmt: skip
         label(figure, np.log10(x), y, one.text, colour=LIGHT.ink, **one.place)
     told = "; ".join(
-        f"{100 * one.line.share:.1f} % near period {one.line.period:.3g}" for one in named
+        f"{100 * one.line.share:.1f} % near period {significant(one.line.period)}" for one in named
     )
     against = f", beside {' and '.join(beside)}" if beside else ""
+    shortest, longest = (significant(float(end), figures=4) for end in (period[0], period[-1]))
     return Picture(
         figure,
-        f"Power by period of {name}, {len(period):,} periods from {period[0]:.3g} to "
-        f"{period[-1]:.4g} positions{against}: {told or 'no period stands out'}.",
+        f"Power by period of {name}, {len(period):,} periods from {shortest} to "
+        f"{longest} positions{against}: {told or 'no period stands out'}.",
     )
 
 
@@ -112,7 +114,7 @@ class _Named:
         at: tuple[float, float],
         taken: Sequence[_Named],
     ) -> _Named:
-        text = f"period {line.period:.3g} · {100 * line.share:.0f} %"
+        text = f"period {significant(line.period)} · {100 * line.share:.0f} %"
         point = in_shares(figure, *at)
         tried = [
             cls(line, at, text, place, box_of(point, text, size=NARROW, **place))

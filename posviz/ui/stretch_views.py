@@ -20,7 +20,7 @@ from posviz.figures.stretched import (
 from posviz.interpolation import METHODS
 from posviz.interpolation.aliasing import linear_height, sampling_limit, share_lost, waves
 from posviz.ui import address, figure, losses, page, results, stretch, stretch_films
-from posviz.ui.format import ABSENT, decimal, literal, percent
+from posviz.ui.format import ABSENT, decimal, literal, percent, significant
 from posviz.ui.tables import geometry, markdown_table, rebuilt
 
 if TYPE_CHECKING:
@@ -182,8 +182,8 @@ def _waves(found: Opened, new: Extended, choice: Choice) -> None:
     head += [_label("linear_height")] * linear
     cells = []
     for wave in waves(lines, old, length):
-        seen = ABSENT if wave.appears is None else f"{wave.appears:.3g} positions"
-        row = [f"{wave.period:.3g} positions", percent(wave.share)]
+        seen = ABSENT if wave.appears is None else f"{significant(wave.appears)} positions"
+        row = [f"{significant(wave.period)} positions", percent(wave.share)]
         row += [seen if wave.kept else f"{seen}, below the limit"]
         cells.append([*row, *([percent(wave.linear_height)] * linear)])
     if METHODS[choice.method].family == "resample":
@@ -192,7 +192,8 @@ def _waves(found: Opened, new: Extended, choice: Choice) -> None:
         lost = share_lost(stretch_films.power(table), old, length)
         st.caption(
             literal(
-                f"{_label('sampling_limit')}: {sampling_limit(old, length):.3g} positions. "
+                f"{_label('sampling_limit')}: "
+                f"{significant(sampling_limit(old, length))} positions. "
                 f"{_label('share_lost')}: {percent(lost)}."
             )
         )

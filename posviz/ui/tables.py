@@ -116,7 +116,7 @@ def helix(of: Analysis, fit: HelixFit | None) -> None:
 def power(of: Analysis) -> None:
     """The strongest periods along position."""
     if of.power:
-        rows = [(f"{line.period:.3g} positions", percent(line.share)) for line in of.power]
+        rows = [(f"{significant(line.period)} positions", percent(line.share)) for line in of.power]
         markdown_table(("period", "share of the power"), rows)
 
 

@@ -127,6 +127,13 @@ def test_names_of_periods_are_whole_and_apart_on_a_narrow_screen(
     assert f"period {strongest[0]}" in " ".join(notes(picture))
 
 
+def test_long_periods_are_written_out() -> None:
+    spectrum = PowerSpectrum(4080 / np.arange(1, 9), np.full(8, 0.1))
+    picture = power_by_period(spectrum, lines=[PowerLine(4080.0, 0.2), PowerLine(1020.0, 0.1)])
+    assert [text.split(" · ")[0] for text in notes(picture)] == ["period 4,080", "period 1,020"]
+    assert "e+" not in picture.alt
+
+
 def test_energy_rises_to_all_and_marks_what_was_asked() -> None:
     energy = coordinate_energy(waves())
     assert energy.cumulative is not None
