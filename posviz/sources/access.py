@@ -68,6 +68,11 @@ class Access:
             raise SourceError(f"{brief(text)} could not be opened: {fault.strerror}.") from fault
         if fault is not None and fault.errno == errno.ENAMETOOLONG:
             raise SourceError(f"{excerpt(text)} is not a path of this machine.") from fault
+        if fault is not None and fault.errno == errno.ELOOP:
+            raise SourceError(
+                f"{brief(text)} is a link that leads back to itself, with no file behind it. Put "
+                f"the file there, or name it where it is."
+            ) from fault
         if fault is not None:
             raise FileNotFoundError(text)
         return path

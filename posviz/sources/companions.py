@@ -49,7 +49,7 @@ def unread(further: Iterable[str], weights: Weights, *, remote: bool) -> tuple[s
         Whether they are no paths that a person could open.
     """
     said = " ".join(weights.warnings)
-    bases = [posixpath.basename(name) for name in sorted({*further} - {*weights.files})]
+    bases = [posixpath.basename(name) for name in further if name not in weights.files]
     left = [base for base in bases if not is_of_training(base) and brief(base) not in said]
     if not left:
         return ()

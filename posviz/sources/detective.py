@@ -10,7 +10,7 @@ from posviz.errors import SourceError
 from posviz.sources import offsets, ownnames, reasons, schemes, shapes, suspects, values
 from posviz.sources.checkpoint import MAX_TABLE_BYTES, Candidate, Reading, two_axes
 from posviz.sources.formats.tensors import brief
-from posviz.sources.names import is_copy, is_decoder, is_original, label
+from posviz.sources.names import is_copy, is_decoder, is_original, label, places
 from posviz.sources.saved import saved
 
 if TYPE_CHECKING:
@@ -249,6 +249,8 @@ def _ordered(found: list[Suspect], case: Case) -> list[Suspect]:
 
     The first is looked at until one holds what its name promises.
     """
+    place = places([suspect.parameter for suspect in found])
+    found = sorted(found, key=lambda suspect: place[suspect.parameter])
     budget = 0 if case.remote else _EXAMINED_BYTES
     for suspect in sorted(found, key=lambda suspect: _rank(suspect, None)):
         if suspect.nbytes <= budget:

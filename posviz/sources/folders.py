@@ -17,6 +17,7 @@ from posviz.sources.checkpoint import listed
 from posviz.sources.formats import jsons
 from posviz.sources.formats.tensors import brief
 from posviz.sources.indexes import INDEX_LIMIT, DamagedIndexError, read_index
+from posviz.sources.names import by_number
 from posviz.sources.shards import Numbered, numbered
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ def _folder(files: FileSet, by_folder: dict[str, list[str]]) -> tuple[str, list[
         if named in holding:
             return named, []
     top = min(folder.count("/") for folder in holding)
-    holding = sorted((folder for folder in holding if folder.count("/") == top), key=_in_words)
+    holding = sorted((folder for folder in holding if folder.count("/") == top), key=by_number)
     first = _latest(holding)
     if "text_encoder" in holding:
         first = "text_encoder"
@@ -186,16 +187,8 @@ def _folder(files: FileSet, by_folder: dict[str, list[str]]) -> tuple[str, list[
 def _latest(names: list[str]) -> str:
     """Of names that differ in their numbers only, the last of a training; else the first."""
     if len({re.sub(r"\d+", "", name) for name in names}) == 1:
-        return max(names, key=_in_words)
+        return max(names, key=by_number)
     return names[0]
-
-
-def _in_words(folder: str) -> list[tuple[int, str]]:
-    """For sorting: checkpoint-500 comes before checkpoint-1000."""
-    return [
-        (int(word) if word.isdecimal() and len(word) < 20 else 0, word)
-        for word in re.split(r"(\d+)", folder)
-    ]
 
 
 def is_weights(name: str) -> bool:
@@ -301,7 +294,8 @@ def _all(names: Sequence[str], pattern: str) -> list[str]:
     compiled = re.compile(pattern, re.IGNORECASE)
     bases = ((name, posixpath.basename(name)) for name in names)
     # Hidden files are no weights: a Mac leaves ._model.safetensors beside what it copies.
-    return sorted(n for n, base in bases if base[0] != "." and compiled.fullmatch(base))
+    found = [n for n, base in bases if base[0] != "." and compiled.fullmatch(base)]
+    return sorted(found, key=by_number)
 
 
 def _shards(found: list[str]) -> tuple[str, ...]:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _WRAPPERS = re.compile(
     r"^(?:(?:module|model|base_model|_orig_mod|_fsdp_wrapped_module|_checkpoint_wrapped_module|"
@@ -44,3 +48,20 @@ def is_copy(name: str) -> bool:
 def is_decoder(name: str) -> bool:
     """Whether the tensor belongs to a decoder that has an encoder beside it."""
     return re.search(r"(?:^|[._/])decoder", name) is not None
+
+
+def by_number(name: str) -> list[tuple[int, str]]:
+    """For sorting: checkpoint-500 comes before checkpoint-1000."""
+    return [
+        (int(word) if word.isdecimal() and len(word) < 20 else 0, word)
+        for word in re.split(r"(\d+)", name)
+    ]
+
+
+def places(names: Sequence[str]) -> dict[str, tuple[int, list[tuple[int, str]]]]:
+    """For sorting: names that differ in their numbers only are counted, where the first stood."""
+    first: dict[str, int] = {}
+    kinds = [re.sub(r"\d+", "0", name) for name in names]
+    for place, kind in enumerate(kinds):
+        first.setdefault(kind, place)
+    return {name: (first[kind], by_number(name)) for name, kind in zip(names, kinds, strict=True)}

@@ -68,8 +68,10 @@ def question(text: str, *, of_any_file: bool = False) -> Opened:
         facts = refused.facts
     elif refused is not None:
         _refusal(refused)
+    said = refused.why if refused is not None and of_any_file else ""  # by the page itself
     for warning in facts.warnings:
-        st.warning(literal(warning), icon=":material/info:")
+        if warning not in said:
+            st.warning(literal(warning), icon=":material/info:")
     return found
 
 

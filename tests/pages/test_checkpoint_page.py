@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Callable
 from pathlib import Path
 
@@ -229,3 +230,16 @@ def test_weights_that_lie_beside_the_open_ones_are_a_quiet_word(
     assert not app.warning
     elsewhere = app.switch_page("pages/overview.py").run()
     assert "pytorch_model" not in said(elsewhere)
+
+
+def test_why_the_only_table_cannot_be_read_is_said_once(
+    visit: Visit, said: Said, tmp_path: Path
+) -> None:
+    name = b"position_embd.weight"
+    head = b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + struct.pack("<Q", len(name)) + name
+    head += struct.pack("<IQQIQ", 2, 256, 4, 16, 0)  # two axes of 256 and 4, in IQ2_XXS
+    (tmp_path / "m.gguf").write_bytes(head.ljust(-(-len(head) // 32) * 32, b"\0") + bytes(66 * 4))
+    app = visit("checkpoint.py", table=str(tmp_path / "m.gguf"))
+    assert said(app).count("quantised as IQ2") == 1
+    elsewhere = app.switch_page("pages/spectrum.py").run()
+    assert "quantised as IQ2" in elsewhere.error[0].value

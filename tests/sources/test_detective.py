@@ -188,3 +188,12 @@ def test_names_that_look_like_endless_snapshots_do_no_harm(opened, only, rows):
 def test_a_name_that_only_begins_like_a_snapshots_is_ranked_like_any_other(opened, rows):
     found = opened({"step-one.wpe.weight": rows(16, 8), "step-000005": rows(4, 8)})
     assert {table.parameter for table in found.tables} == {"step-one.wpe.weight", "step-000005"}
+
+
+def test_names_that_differ_by_a_number_are_listed_as_one_counts(opened, rows):
+    names = [f"tower{number}.wpe.weight" for number in (1, 10, 11, 2)]
+    found = opened({"b.wpe.weight": rows(16, 8), "a.wpe.weight": rows(16, 8),
+                    **{name: rows(16, 8) for name in names}})  # fmt: skip
+    listed = [table.parameter for table in found.tables]
+    assert [name for name in listed if name in names] == [names[0], names[3], *names[1:3]]
+    assert sorted(listed) == sorted(["a.wpe.weight", "b.wpe.weight", *names])

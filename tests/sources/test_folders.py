@@ -321,3 +321,9 @@ def test_optimizer_and_history_files_are_not_the_model(tmp_path, write_safetenso
     table = rows(16, 8)
     write_safetensors(tmp_path / "run" / "model.safetensors", {"wpe.weight": table})
     assert np.array_equal(sources.load(str(tmp_path / "run")).weights, table)
+
+
+def test_files_that_differ_by_a_number_are_named_as_one_counts(model_folder, rows):
+    root = model_folder({"wpe.weight": rows(16, 8)})
+    write_beside(root, "part10.bin", "part2.bin")
+    assert "part2.bin, part10.bin are there too" in sources.open(str(root)).notes[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 from pathlib import Path
 
@@ -197,3 +198,13 @@ def test_large_vocabulary_takes_no_time(bounded):
     content = gguf([*KEYS, key("more", ARRAY, vocabulary)], ONE, BODY)
     found = bounded(lambda: sources.open_upload({"m.gguf": content}))
     np.testing.assert_array_equal(found.table().weights, TABLE)
+
+
+def test_the_docs_name_every_quantised_type_that_is_not_read():
+    kinds = [kind for kind in ggml.BLOCKS.values() if kind.elements > 1 and kind.decode is None]
+    unread = {re.sub(r"^(IQ\d).*", r"\1", kind.name) for kind in kinds}
+    assert {"Q8_1", "IQ2"} <= unread
+    docs = Path(__file__).parents[2] / "docs"
+    for page in ("using.md", "errors.md"):
+        text = (docs / page).read_text(encoding="utf-8")
+        assert {name for name in unread if name not in text} == set()

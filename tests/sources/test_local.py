@@ -30,6 +30,18 @@ def test_a_link_to_itself_hides_no_other_file_of_its_folder(model_folder, rows):
     assert sources.load(str(root)).n_positions == 16
 
 
+@pytest.mark.parametrize("name", ["loop", "a", "loop/x.npy"])
+def test_a_link_to_itself_is_said_to_be_one(tmp_path, name):
+    for link, target in (("loop", "loop"), ("a", "b"), ("b", "a")):
+        (tmp_path / link).symlink_to(target)
+    with pytest.raises(SourceError) as caught:
+        sources.open(str(tmp_path / name))
+    assert str(caught.value).endswith(
+        f"{name} is a link that leads back to itself, with no file behind it. Put the file there, "
+        f"or name it where it is."
+    )
+
+
 def test_no_link_leads_out_of_the_allowed_folder_past_a_link_to_itself(
     model_folder, tmp_path, rows
 ):
