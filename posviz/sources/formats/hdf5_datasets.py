@@ -21,7 +21,7 @@ from posviz.sources.formats.dtypes import BITS, decode
 from posviz.sources.formats.hdf5_chunks import Allowance, Chunked
 from posviz.sources.formats.hdf5_filters import filters, unread
 from posviz.sources.formats.hdf5_index import chunk_layout
-from posviz.sources.formats.tensors import MAX_AXES, brief, damaged
+from posviz.sources.formats.tensors import MAX_AXES, brief, damaged, shape_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -105,6 +105,8 @@ def _reads(
         raise SourceError(f"{title} keeps its numbers in another file, which is not opened.")
     if kind == _VIRTUAL:
         raise SourceError(f"{title} is put together from other files, which are not opened.")
+    if prod(shape) == 0:
+        raise SourceError(f"{title} holds no numbers: its shape is {shape_text(shape)}.")
     if kind == _COMPACT and version >= 3:
         held = body[4 : 4 + int.from_bytes(body[2:4], "little")]
         if len(held) < prod(shape) * width:
