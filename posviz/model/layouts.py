@@ -205,7 +205,7 @@ def find_layout(
         )
     if len(names) == 1:
         raise ModelError(
-            f"{model} is a table by itself: its file holds {parameter} and nothing of a model. "
+            f"{model} is a table by itself: its file holds nothing else of a model. "
             f"Open the folder of a whole model, or a demo."
         )
     known = ", ".join(layout.label for layout in LAYOUTS.values())

@@ -195,5 +195,5 @@ def _unknown(ref: str) -> str:
         hint = f" A Hub model of that name opens as hub:{brief(ref)}."
     return (
         f"{brief(ref)} is no file or folder here, no preset and no other reference.{hint} "
-        f"Presets are listed by `posviz presets`."
+        f"The menu of models and the command posviz presets list the presets."
     )

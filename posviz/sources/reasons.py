@@ -56,7 +56,7 @@ def reason(
     elif named:
         said = f"{label} is a name that speaks of positions, though no known architecture uses it"
     elif bare:
-        said = f"{label} is the only array there, and so taken for a position table"
+        said = "It is the only array there, and so taken for a position table"
     else:
         said = f"{label} was named by hand; nothing in its name says position table"
     clauses = [said, *_layout(suspect, found, offset)]

@@ -183,7 +183,7 @@ def test_a_file_with_nothing_but_a_table_says_so(tmp_path):
     app = sound(run(table=str(tmp_path / "table.npy")))
     assert figures(app) == 0
     assert (
-        "table is a table by itself: its file holds array and nothing of a model. Open the folder "
+        "table is a table by itself: its file holds nothing else of a model. Open the folder "
         "of a whole model, or a demo."
     ) in said(app)
 

@@ -38,7 +38,7 @@ def test_j02_npy_of_every_float_type_and_order(tmp_path, rows, dtype, order):
 def test_a_lone_array_was_not_named_by_hand(tmp_path, rows):
     np.save(tmp_path / "t.npy", rows(100, 16))
     assert sources.open(str(tmp_path / "t.npy")).tables[0].reason == (
-        "array is the only array there, and so taken for a position table; 100 positions in a "
+        "It is the only array there, and so taken for a position table; 100 positions in a "
         "sequence."
     )
 
