@@ -105,7 +105,7 @@ def test_the_address_of_a_models_page_names_the_model(written, meant):
         ("https://example.org/model.bin", "is an address, and only models of the Hub are fetched"),
         ("openai-community/gpt2", "A Hub model of that name opens as hub:openai-community/gpt2."),
         ("GPT2", "Did you mean gpt2?"),
-        ("x:org/model", "no other reference. Presets"),
+        ("x:org/model", "no other reference. The menu"),
     ],
 )
 def test_what_a_reference_may_have_meant_is_said(ref, words):
