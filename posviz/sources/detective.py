@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from posviz.table import Kind
 
 _EXAMINED_BYTES = 64 << 20  # of tables whose numbers are looked at besides the one that opens
+_MOST_ROWS = 1 << 24
 
 _SNAPSHOT = re.compile(r"step-(\d{1,12})")  # other names may begin like one
 _RANK = {"learned": 0, "part": 2, "sinusoidal": 3, "box": 5, "auxiliary": 6}
@@ -79,6 +80,11 @@ class Case:
                 raise SourceError(
                     f"{suspect.parameter} would take {suspect.nbytes >> 20:,} MiB, more than any "
                     f"position table ({MAX_TABLE_BYTES >> 20:,} MiB). Name another tensor."
+                )
+            if suspect.n_rows > _MOST_ROWS:  # of no columns: they take no bytes, each row does
+                raise SourceError(
+                    f"{suspect.parameter} has {suspect.n_rows:,} rows, more than any position "
+                    f"table. Name another tensor."
                 )
             rows = suspect.rows(self.read)
             seen = Seen(rows, values.look(rows, suspect.parts[0].dtype or ""))

@@ -50,3 +50,10 @@ def test_a_header_as_deep_as_can_be_read_is_refused_in_a_sentence():
         raw = b'{"x:":1,"a":' + b"[" * depth + b'{"q":1}' + b"]" * depth + b"}"
         with pytest.raises(SourceError, match="is damaged"):
             sources.open_upload({"m.safetensors": packed(raw)})
+
+
+def test_rows_without_columns_take_no_memory(refused, raw_safetensors):
+    content = raw_safetensors({"wpe.weight": ("F32", (2**32, 0), b"")})
+    assert refused("m.safetensors", content) == (
+        "wpe.weight has 4,294,967,296 rows, more than any position table. Name another tensor."
+    )
