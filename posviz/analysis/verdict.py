@@ -68,9 +68,10 @@ def _hardly_a_table(analysis: Analysis) -> tuple[Sentence, ...]:
     else:
         headline = f"Only {rows}."
         why = f"{rows} are too few to tell a curve from chance; read every number with care."
-    norms = f"The rows have norms from {significant(analysis.norms.min)} to " + significant(
-        analysis.norms.max
-    )
+    least, most = significant(analysis.norms.min), significant(analysis.norms.max)
+    norms = f"The rows have norms from {least} to {most}"
+    if least == most:
+        norms = f"{'The' if analysis.rows_used == 1 else 'Every'} row has norm {least}"
     return (
         Sentence(headline, "curve"),
         Sentence(why[0].upper() + why[1:], "spectrum"),

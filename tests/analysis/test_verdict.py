@@ -9,6 +9,7 @@ import pytest
 from posviz.analysis.references import random_normal, sinusoidal
 from posviz.analysis.summary import analyze
 from posviz.table import PositionTable, Provenance
+from posviz.wording import significant
 
 PAGES = {"curve", "similarity", "spectrum", "interpolation", "dimensions"}
 
@@ -137,8 +138,10 @@ def test_equal_rows_are_said_first_and_without_a_guess() -> None:
 
 @pytest.mark.parametrize("rows", [np.ones((64, 16)), np.tile(np.arange(16.0), (64, 1))])
 def test_rows_that_are_all_the_same_tell_no_position(rows: np.ndarray) -> None:
-    assert said(rows)[:2] == [
+    norm = significant(float(np.linalg.norm(rows[0])))
+    assert said(rows) == [
         "Every row is the same.",
         "Positions cannot be told apart: nothing varies from position to position, so there is no "
         "curve and no spectrum.",
+        f"Every row has norm {norm}.",
     ]
