@@ -165,7 +165,7 @@ class Picture:
     @cached_property
     def spec(self) -> str:
         """The figure as strict JSON: large arrays as base64, never NaN or infinity."""
-        return str(self.figure.to_json(validate=False))
+        return str(self.figure.to_json(validate=False, engine="json"))
 
 
 def beyond(values: ArrayLike, low: float, high: float) -> tuple[bool, bool]:

@@ -123,7 +123,7 @@ def test_l07_cut_files_say_how_much_is_missing(refused, length, sentence):
         ({"a": entry(shape=(8, 5))}, 128, "a is F32 of shape [8, 5], not 128 bytes"),
         ({"a": entry(shape=(2**32, 2**32))}, 128, "not 128 bytes"),
         ({"a": entry(span=(128, 0))}, 128, "the byte range of a is [128, 0]"),
-        ({"a": entry(span=(0, 2**70))}, 128, "not 1,180,591,620,717,411,303,424 bytes"),
+        ({"a": entry(span=(0, 2**70))}, 128, "the byte range of a is [0, 1.18"),
         ({"a": entry(span=(0.0, 128))}, 128, "the byte range of a"),
         ({"a": entry(span=(0, 128, 3))}, 128, "the byte range of a"),
         ({"a": entry(dtype="F33")}, 128, "a has the unknown type 'F33'"),

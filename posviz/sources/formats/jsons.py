@@ -30,7 +30,8 @@ def parse(
     most_marks : int
         Commas and opening braces there may be: three bytes of text can cost eighty of memory.
     strict : bool
-        Whether NaN and Infinity, which are no JSON, are refused.
+        Whether it is JSON to the letter, as the header of a safetensors file: UTF-8, with neither
+        NaN nor Infinity.
 
     Raises
     ------
@@ -43,10 +44,10 @@ def parse(
     if marks > most_marks:
         raise damaged(name, f"{what} holds some {marks:,} values, more than any model has")
     try:
-        return json.loads(raw, parse_constant=_no_constant if strict else None)
+        if not strict:
+            return json.loads(raw)
+        import orjson  # three times as fast, and as strict as the format's own library
+
+        return orjson.loads(raw)
     except (ValueError, RecursionError) as err:
         raise damaged(name, f"{what} is not valid JSON") from err
-
-
-def _no_constant(text: str) -> None:
-    raise ValueError(f"{text} is not JSON")
