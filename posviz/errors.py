@@ -4,6 +4,7 @@
 
     PosvizError
     ├── SourceError         a reference cannot be opened: file, Hub, name
+    │   ├── DamagedError    a file that was read does not add up
     │   └── NoTableError    it opened, but holds no position table
     ├── TableError          the numbers do not form a usable table
     ├── SettingError        a method, length or option outside what is possible
@@ -25,6 +26,10 @@ class PosvizError(Exception):
 
 class SourceError(PosvizError):
     """A reference cannot be opened."""
+
+
+class DamagedError(SourceError):
+    """A file was read, and what it says of itself does not add up; what lies beside it may do."""
 
 
 class NoTableError(SourceError):

@@ -6,7 +6,6 @@ model that never learned; the numbers do not say which, and neither do the sente
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,6 +36,8 @@ def equal_rows(rows: NDArray[np.floating]) -> NDArray[np.intp]:
     firsts = np.arange(len(rows))
     if len(rows) > _MOST_ROWS:
         return np.zeros_like(firsts) if (rows == rows[0]).all() else firsts
+    import hashlib  # where it is used: importing it costs more than opening a table
+
     alike: dict[bytes, list[int]] = {}
     for row, start in enumerate(np.ascontiguousarray(rows[:, :_FEW])):
         alike.setdefault(start.tobytes(), []).append(row)

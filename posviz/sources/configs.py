@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from posviz.errors import SourceError
+from posviz.errors import DamagedError, SourceError
 from posviz.sources import layouts
 from posviz.sources.formats import jsons
 from posviz.sources.formats.tensors import damaged
@@ -21,12 +21,10 @@ if TYPE_CHECKING:
 
 Config = Mapping[str, object]
 
-WITHOUT = (
+_WITHOUT = (  # said of a config.json that tells nothing, behind what is wrong with it
     "It was not read: names, shapes and numbers alone decided which tables there are and which row "
     "of each is the first."
 )
-"""What to say of a config.json that tells nothing, behind what is wrong with it."""
-
 _LIMIT = 8 << 20
 _LONGEST_TYPE = 200
 _MOST_COUNT = 1 << 40
@@ -40,33 +38,25 @@ _KIN = (  # words that name the same part in tensor names and in configs
 )
 
 
-class DamagedConfigError(SourceError):
-    """A config that says nothing of the weights beside it, as one that was cut off."""
-
-
 def read_config(reader: Reader, *, limit: int = _LIMIT) -> dict[str, Any]:
     """A config.json, or another JSON file of at most `limit` bytes, checked to be an object.
 
     Raises
     ------
-    DamagedConfigError
+    DamagedError
         Larger than any config, or not a JSON object.
     SourceError
         The file cannot be read.
     """
     if reader.size > limit:
-        raise DamagedConfigError(
+        raise DamagedError(
             f"{reader.name} has {reader.size:,} bytes; a config.json is far smaller. Put the "
             f"model's own there."
         )
     most = jsons.MOST_MARKS if limit == _LIMIT else limit  # a vocabulary has many values
-    raw = reader.read_at(0, reader.size)
-    try:
-        config = jsons.parse(raw, reader.name, most_marks=most)
-    except SourceError as err:
-        raise DamagedConfigError(str(err)) from err
+    config = jsons.parse(reader.read_at(0, reader.size), reader.name, most_marks=most)
     if not isinstance(config, dict):
-        raise DamagedConfigError(str(damaged(reader.name, "it is not a JSON object")))
+        raise damaged(reader.name, "it is not a JSON object")
     return config
 
 
@@ -80,12 +70,10 @@ def config_of(files: FileSet, name: str) -> tuple[dict[str, Any] | None, tuple[s
     """
     try:
         return read_config(files.open(name)), ()
-    except DamagedConfigError as err:
-        return None, (f"{err} {WITHOUT}",)
-    except SourceError as err:  # a pipe, or a link that leaves the folder
-        if files.remote:
+    except SourceError as err:  # damaged, a pipe, or a link that leaves the folder
+        if files.remote and not isinstance(err, DamagedError):
             raise
-        return None, (f"{err} {WITHOUT}",)
+        return None, (f"{err} {_WITHOUT}",)
 
 
 def model_type(config: Config | None) -> str | None:

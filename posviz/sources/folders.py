@@ -11,12 +11,12 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from posviz.errors import SourceError
+from posviz.errors import DamagedError, SourceError
 from posviz.sources import adapters, companions, unread
 from posviz.sources.checkpoint import listed
 from posviz.sources.formats import jsons
 from posviz.sources.formats.tensors import brief
-from posviz.sources.indexes import INDEX_LIMIT, DamagedIndexError, read_index
+from posviz.sources.indexes import INDEX_LIMIT, read_index
 from posviz.sources.names import by_number
 from posviz.sources.shards import Numbered, numbered
 
@@ -43,7 +43,7 @@ _PREFERRED = (
     adapters.FILES,
 )
 
-_ANY_MODEL = "|".join(f"(?:{pattern})" for pattern in (*_MODELS, adapters.FILES))
+_ANY_MODEL = "|".join(_MODELS)
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,8 @@ def choose(files: FileSet) -> Weights:
     folder, others = _folder(files, by_folder)
     inside = by_folder.get(folder, [])
     found = _choose(files, inside)
-    if notes := companions.unread(_all(inside, _ANY_MODEL), found, remote=files.remote):
+    further = _all(inside, rf"{_ANY_MODEL}|{adapters.FILES}")
+    if notes := companions.unread(further, found, remote=files.remote):
         found = replace(found, notes=notes)
     if not others:
         return found
@@ -215,8 +216,8 @@ def _indexed(files: FileSet, inside: list[str], index: str, config: str | None) 
     folder = posixpath.dirname(index)
     try:
         weight_map = read_index(files.open(index))
-    except DamagedIndexError as err:
-        if not any(_all(inside, pattern) for pattern in _MODELS):
+    except DamagedError as err:
+        if not _all(inside, _ANY_MODEL):
             raise
         without = _unindexed(files, inside, config)
         said = f"{err} The weights that are there were read without it."
@@ -257,7 +258,7 @@ def _indexed(files: FileSet, inside: list[str], index: str, config: str | None) 
         )
     ending = ".safetensors" if ".safetensors." in index else ".bin"
     found = _all(inside, rf"(?!adapter_model|training_args|history|snapshots).*{re.escape(ending)}")
-    if not found and not any(_all(inside, pattern) for pattern in _MODELS):
+    if not found and not _all(inside, _ANY_MODEL):
         names = listed(wanted)
         raise SourceError(
             f"{posixpath.basename(index)} says which files hold the tensors ({names}), and none of "

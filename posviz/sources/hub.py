@@ -9,11 +9,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from posviz.errors import SourceError
+from posviz.errors import DamagedError, SourceError
 from posviz.sources import folders
 from posviz.sources.cache import RangeCache
 from posviz.sources.folders import FileSet
-from posviz.sources.indexes import DamagedIndexError, read_index
+from posviz.sources.indexes import read_index
 from posviz.sources.local import open_folder
 from posviz.sources.opening import Origin, open_files, worth_opening
 from posviz.sources.presets import PRESETS
@@ -153,7 +153,7 @@ def _snapshot(repository: Repository) -> Path | None:
         if name.endswith(".index.json"):
             try:
                 named = set(read_index(LocalFile(Path(found).resolve(), Traffic())).values())
-            except DamagedIndexError:
+            except DamagedError:
                 continue  # what else lies there, or the Hub, may be sound
             if not all((folder / file).exists() for file in named):
                 continue

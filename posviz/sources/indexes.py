@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from posviz.errors import SourceError
+from posviz.errors import DamagedError, SourceError
 from posviz.sources.formats import jsons
 from posviz.sources.formats.tensors import check_name, damaged, excerpt
 
@@ -18,42 +18,29 @@ INDEX_LIMIT = 32 << 20
 _MOST_ENTRIES = 400_000  # tensors of all shards together
 
 
-class DamagedIndexError(SourceError):
-    """An index that says nothing of the files beside it, as one that was cut off."""
-
-
 def read_index(reader: Reader) -> dict[str, str]:
     """The weight map of an index file, from tensor names to base names of files.
 
     Raises
     ------
-    DamagedIndexError
+    DamagedError
         Not an index, or too large to be one.
     SourceError
         One that points outside its folder.
     """
     if reader.size > INDEX_LIMIT:
-        raise DamagedIndexError(
-            f"{reader.name} has {reader.size:,} bytes; an index is far smaller."
-        )
+        raise DamagedError(f"{reader.name} has {reader.size:,} bytes; an index is far smaller.")
     raw = reader.read_at(0, reader.size)
-    try:
-        index = jsons.parse(raw, reader.name, most_marks=_MOST_ENTRIES)
-    except SourceError as err:
-        raise DamagedIndexError(str(err)) from err
+    index = jsons.parse(raw, reader.name, most_marks=_MOST_ENTRIES)
     weight_map = index.get("weight_map") if isinstance(index, dict) else None
     if not isinstance(weight_map, dict) or not weight_map:
-        raise DamagedIndexError(str(damaged(reader.name, "it holds no weight_map")))
+        raise damaged(reader.name, "it holds no weight_map")
     if reader.name.lower().endswith(".weights.json"):
         weight_map = dict(_of_keras(weight_map))
     for tensor, file in weight_map.items():
-        try:
-            check_name(reader.name, tensor)
-        except SourceError as err:
-            raise DamagedIndexError(str(err)) from err
+        check_name(reader.name, tensor)
         if not isinstance(file, str):
-            named = f"it names {excerpt(file)} in place of a file"
-            raise DamagedIndexError(str(damaged(reader.name, named)))
+            raise damaged(reader.name, f"it names {excerpt(file)} in place of a file")
         if not re.fullmatch(r"[\w][\w.+-]{0,254}", file):
             raise SourceError(
                 f"{reader.name} names the file {excerpt(file)}; an index may only name files "

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from posviz.analysis.repeats import equal_rows
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -189,6 +191,4 @@ def _first_equal(rows: NDArray[np.float32]) -> NDArray[np.intp] | None:
     few = {*range(0, last, max(1, len(rows) // _SAMPLE)), last - 1, last} if last > 0 else ()
     if len({rows[row, :_SAMPLED_PAIRS].tobytes() for row in few}) == len(few):
         return None
-    from posviz.analysis.repeats import equal_rows
-
     return equal_rows(rows)

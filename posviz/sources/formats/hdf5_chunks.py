@@ -28,10 +28,8 @@ MOST_CHUNKS = 1 << 15
 _MOST_CHUNK_BYTES = 64 << 20
 _MOST_BYTES = 1 << 30  # of what is read at once, as float32
 _MOST_RATIO = 50  # weights hardly shrink; a bomb shrinks a thousandfold
-_GAP, _MOST_AT_ONCE = (
-    16 << 10,
-    4 << 20,
-)  # bytes between two chunks that are read together, and of all
+_GAP = 16 << 10  # bytes between two chunks that are read together
+_MOST_AT_ONCE = 4 << 20  # bytes of all that are
 _KEPT = 64 << 20  # bytes of unpacked chunks, as float32
 
 
@@ -127,7 +125,7 @@ class Chunked:
             if roomy:
                 recent[place] = chunk
         self.allowance.recent = self.title, recent
-        begin = first - _flat(self.shape, [start for start, _ in box])
+        begin = first - int(np.ravel_multi_index([start for start, _ in box], self.shape))
         return values.reshape(-1)[begin : begin + last - first]
 
     def _chunks(self) -> dict[Place, Chunk]:
@@ -212,14 +210,6 @@ def _box(shape: Place, first: int, last: int) -> list[tuple[int, int]]:
         box.append((start, stop + 1) if together else (0, length))
         together = together and start == stop
     return box
-
-
-def _flat(shape: Place, place: list[int]) -> int:
-    """The number of an element, row by row."""
-    number = 0
-    for length, at in zip(shape, place, strict=True):
-        number = number * length + at
-    return number
 
 
 def _read(

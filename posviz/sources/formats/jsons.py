@@ -8,6 +8,7 @@ from typing import Any
 from posviz.sources.formats.tensors import damaged
 
 MOST_MARKS = 250_000
+_MARKS = (b",", b"{", b"[")  # each is a byte, and a text of fewer bytes is not looked through
 
 
 def parse(
@@ -38,10 +39,7 @@ def parse(
     SourceError
         Not JSON, or larger in memory than anything of its kind.
     """
-    marks = 0
-    if len(raw) > most_marks:  # each of them is a byte
-        marks = raw.count(b",") + raw.count(b"{") + raw.count(b"[")
-    if marks > most_marks:
+    if len(raw) > most_marks and (marks := sum(map(raw.count, _MARKS))) > most_marks:
         raise damaged(name, f"{what} holds some {marks:,} values, more than any model has")
     try:
         if not strict:

@@ -155,7 +155,7 @@ def _refuse_repeated(raw: bytes, name: str) -> None:
         json.loads(raw, object_pairs_hook=_once)
     except _RepeatedNameError as err:
         raise damaged(name, f"its header names {brief(str(err))} twice") from err
-    except RecursionError as err:  # the look at each pair goes one call deeper than the first time
+    except RecursionError as err:  # Python's own reader goes less deep than the first one
         raise damaged(name, "its header is not valid JSON") from err
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
-from posviz.errors import SourceError
+from posviz.errors import DamagedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -105,9 +105,9 @@ def shape_text(shape: tuple[int, ...]) -> str:
     return " × ".join(str(length) for length in shape) or "single number"
 
 
-def damaged(name: str, what: str) -> SourceError:
+def damaged(name: str, what: str) -> DamagedError:
     """The one sentence for a file whose own directory does not add up."""
-    return SourceError(f"{name} is damaged: {what}. Download or save the file again.")
+    return DamagedError(f"{name} is damaged: {what}. Download or save the file again.")
 
 
 def brief(text: str) -> str:
