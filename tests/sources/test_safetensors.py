@@ -7,8 +7,12 @@ import struct
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors import SafetensorError, deserialize
 
 from posviz import sources
+from posviz.errors import SourceError
 
 TABLE = np.arange(32, dtype="<f4").reshape(8, 4) / 7
 
@@ -144,6 +148,95 @@ def test_headers_that_lie_are_refused(refused, header, body, words):
     assert sentence.startswith("m.safetensors")
 
 
+def scalar(number: int, more: str = "") -> str:
+    """The entry of the tensor with this number, in a file of one number each."""
+    span = [4 * number, 4 * number + 4]
+    return f'{{"dtype":"F32","shape":[],"data_offsets":{span}{more}}}'
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        *(f'{{"a":{scalar(0, f""","x":{value}""")}}}'.encode()
+          for value in ("NaN", "Infinity", "-Infinity", "1e400", "01", "'text'")),
+        f'{{"a":{scalar(0)},}}'.encode(),
+        f'{{"a":{scalar(0)}}}\0'.encode(),
+        f'{{"a":{scalar(0)}}}'.encode("utf-16-le"),
+        f'{{"é":{scalar(0)}}}'.encode("latin-1"),
+        f'{{"\ud83d":{scalar(0)}}}'.encode(errors="surrogatepass"),
+        f'{{"\\ud83d":{scalar(0)}}}'.encode(),
+        f'{{"a\x01":{scalar(0)}}}'.encode(),
+    ],
+    ids=range(13),
+)  # fmt: skip
+def test_what_is_no_json_to_the_letter_is_refused_as_by_the_formats_own_library(refused, header):
+    content = packed(header, bytes(4))
+    assert "its header is not valid JSON" in refused("m.safetensors", content)
+    with pytest.raises(SafetensorError):
+        deserialize(content)
+
+
+@pytest.mark.parametrize(
+    ("header", "name"),
+    [
+        (f'{{"a":{scalar(0)},"\\u0061":{scalar(1)}}}', "a"),
+        (f'{{"a:b":{scalar(0)},"a\\u003ab":{scalar(1)}}}', "a:b"),
+        (f'{{"a:b":{scalar(0)},"c":{scalar(0)},"c":{scalar(1)}}}', "c"),
+        (f'{{"a":{scalar(0)},"b":{scalar(1, ""","shape":[]""")}}}', "shape"),
+        (f'{{"a":{scalar(0)},"b":{scalar(1, ""","x":[{"y":1,"y":1}]""")}}}', "y"),
+        (f'{{"a":{scalar(0)},"b":{scalar(1)},"__metadata__":{{"n":"1","n":"2"}}}}', "n"),
+        (f'{{"__metadata__":{{}},"a":{scalar(0)},"b":{scalar(1)},"__metadata__":{{}}}}',
+         "__metadata__"),
+    ],
+)  # fmt: skip
+def test_a_name_that_comes_twice_is_refused_however_deep_or_spelled(refused, header, name):
+    sentence = refused("m.safetensors", packed(header.encode(), bytes(8)))
+    assert f"its header names {name} twice" in sentence
+
+
+def spelled(text: str, way: str) -> str:
+    """A text in JSON: its letters themselves, escapes for those beyond ASCII, or for all."""
+    if way == "all":
+        units = np.frombuffer(text.encode("utf-16-le"), "<u2")
+        return '"' + "".join(f"\\u{unit:04x}" for unit in units) + '"'
+    return json.dumps(text, ensure_ascii=way == "ascii")
+
+
+TEXTS = st.text(st.sampled_from('ab:"\\{,é😀'), max_size=3)
+WAYS = st.sampled_from(["letters", "ascii", "all"])
+NAMES = st.lists(st.tuples(TEXTS, WAYS), min_size=1, max_size=4, unique_by=lambda name: name[0])
+NOTES = st.dictionaries(TEXTS, TEXTS, max_size=2)
+often = settings(max_examples=200, deadline=None, derandomize=True, database=None)
+
+
+def scalars(names: list[tuple[str, str]], notes: dict[str, str]) -> bytes:
+    """A file of the numbers 0, 1, … under these names, each spelled its own way."""
+    pairs = [f"{spelled(name, way)}:{scalar(number)}" for number, (name, way) in enumerate(names)]
+    header = "{" + ",".join([*pairs, f'"__metadata__":{json.dumps(notes)}']) + "}"
+    return packed(header.encode(), np.arange(len(names), dtype="<f4").tobytes())
+
+
+@often
+@given(names=NAMES, notes=NOTES)
+def test_whatever_the_names_a_file_is_read_as_by_the_formats_own_library(names, notes):
+    content = scalars(names, notes)
+    found = sources.open_upload({"m.safetensors": content})
+    theirs = dict(deserialize(content))
+    assert sorted(entry.name for entry in found.entries) == sorted(theirs)
+    for entry in found.entries:
+        their = theirs[entry.name]
+        assert (entry.dtype, entry.shape) == (their["dtype"], tuple(their["shape"]))
+        assert found.read(entry.name).tobytes() == bytes(their["data"])
+
+
+@often
+@given(names=NAMES, notes=NOTES, way=WAYS)
+def test_whatever_the_names_one_that_comes_again_is_refused(names, notes, way):
+    again = [*names, (names[0][0], way)]
+    with pytest.raises(SourceError, match=r"its header names .* twice"):
+        sources.open_upload({"m.safetensors": scalars(again, notes)})
+
+
 @pytest.mark.parametrize("length", [2**63, 2**64 - 1, 200_000_000])
 def test_header_lengths_beyond_reason(refused, length):
     assert f"{length:,}" in refused("m.safetensors", struct.pack("<Q", length) + b"{" + bytes(64))
@@ -178,5 +271,5 @@ def test_four_bit_types_are_listed_and_named(tmp_path, raw_safetensors, refused)
     path = tmp_path / "m.safetensors"
     path.write_bytes(content)
     assert sources.open(str(path)).entries[0].dtype == "F4"
-    with pytest.raises(sources.checkpoint.SourceError, match="stored as F4, which is not read"):
+    with pytest.raises(SourceError, match="stored as F4, which is not read"):
         sources.open(str(path)).read("wpe.weight")
