@@ -62,9 +62,10 @@ def said(facts: Facts, found: Opened) -> tuple[str, ...]:
     """
     if facts is not found.facts:
         refused = opened.refused()
-        message = facts.message or _unnamed(refused.why if refused else "")
+        name = PurePath(facts.ref).name
+        message = facts.message or _unnamed(refused.why if refused else "", name)
         others = f"The other pages still show {literal(found.ref)}."
-        return f"{literal(PurePath(facts.ref).name)}.", literal(message), others
+        return f"{literal(name)}.", literal(message), others
     open_one = found.table.provenance.parameter
     names = [table.parameter for table in facts.tables]
     if open_one is not None and open_one not in names:
@@ -86,10 +87,11 @@ def notes(facts: Facts) -> None:
         st.caption(literal(note))
 
 
-def _unnamed(sentence: str) -> str:
-    """A sentence that begins with the name of a table, to stand where that has been said."""
-    _, colon, rest = sentence.partition(": ")
-    return rest[:1].upper() + rest[1:] if colon else sentence
+def _unnamed(sentence: str, name: str) -> str:
+    """A sentence about a table of the file ``name``, to stand where that has been said."""
+    told, _, rest = sentence.partition(": ")
+    file = told.partition(" · ")[0]  # of several tables, the one that is meant stands behind it
+    return rest[:1].upper() + rest[1:] if rest and name.startswith(file) else sentence
 
 
 def tables(facts: Facts, found: Opened) -> None:

@@ -6,9 +6,11 @@ import json
 import struct
 from collections.abc import Callable
 from pathlib import Path
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
+import torch
 from safetensors.numpy import save, save_file
 from streamlit.testing.v1 import AppTest
 
@@ -98,6 +100,18 @@ def test_a_table_that_cannot_be_read_hides_nothing_else_in_its_file(
         text = said(app)
         assert "lzf.h5.** wpe in lzf.h5 is compressed with LZF, which is not read." in text
         assert "**wpe**. " in text
+
+
+def test_a_table_that_is_not_all_there_is_said_to_be_damaged(
+    visit: Visit, said: Said, tmp_path: Path
+) -> None:
+    torch.save({"wpe.weight": torch.from_numpy(ROWS)}, tmp_path / "whole.bin")
+    with ZipFile(tmp_path / "whole.bin") as whole, ZipFile(tmp_path / "part.bin", "w") as part:
+        for member in whole.namelist():
+            if not member.endswith("data/0"):
+                part.writestr(member, whole.read(member))
+    text = said(visit("checkpoint.py", table=str(tmp_path / "part.bin")))
+    assert "**part.bin.** part.bin is damaged: the archive lacks data/0." in text
 
 
 def test_of_an_upload_whose_best_table_cannot_be_shown_the_others_are_kept(
