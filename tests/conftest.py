@@ -1,13 +1,20 @@
-"""Tables that many tests share. Nothing here reaches a network or needs more than the project."""
+"""Tables and visits that many tests share: no network, and nothing but the project."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
+
+if TYPE_CHECKING:
+    from streamlit.testing.v1 import AppTest
 
 # Two test workers, and the processes that they start, share a few cores: threads of PyTorch that
 # wait for one another would only spin, and take ten times as long.
@@ -70,3 +77,38 @@ def helix_weights() -> np.ndarray:
 def gpt2_like_weights() -> np.ndarray:
     """GPT-2's table where it lies beside the checkout, else the made helix."""
     return np.load(GPT2, allow_pickle=False) if GPT2.is_file() else made_helix()
+
+
+@pytest.fixture
+def odd_table(tmp_path: Path) -> str:
+    """Path of a smooth table of 40 rows, of which row 7 is special."""
+    place = np.linspace(0, 3, 40)
+    rows = np.stack([np.sin(place), np.cos(place), 0 * place + 0.1, 0 * place], axis=1)
+    rows[7] *= 10
+    np.save(tmp_path / "odd.npy", rows)
+    return str(tmp_path / "odd.npy")
+
+
+@pytest.fixture
+def grid_table(tmp_path: Path) -> str:
+    """Folder of an image model's table: 4 × 4 patches and a class row."""
+    rows = np.random.default_rng(0).normal(size=(1, 17, 8)).astype(np.float32)
+    save_file({"embeddings.position_embeddings": rows}, tmp_path / "model.safetensors")
+    config = {"model_type": "vit", "image_size": 32, "patch_size": 8, "hidden_size": 8}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    return str(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def visit() -> Callable[..., AppTest]:
+    """A function (file of a page, query of its address) to what a new visitor sees there."""
+    from streamlit.testing.v1 import AppTest
+
+    def visit(page: str = "", **query: str) -> AppTest:
+        app = AppTest.from_file(str(PROJECT / "app.py"), default_timeout=120)
+        for name, value in query.items():
+            app.query_params[name] = value
+        app.run()
+        return app.switch_page(f"pages/{page}").run() if page else app
+
+    return visit

@@ -1,4 +1,4 @@
-"""Visits to the dashboard without a browser, and runs of the test's own for pages that train."""
+"""What a visit finds and does on a page, and runs of the test's own for pages that train."""
 
 from __future__ import annotations
 
@@ -6,30 +6,26 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from posviz.ui import lab
 
 if TYPE_CHECKING:
-    from posviz.training.jobs import Jobs
+    from streamlit.testing.v1 import AppTest
 
-PROJECT = Path(__file__).resolve().parents[2]
+    from posviz.training.jobs import Jobs
 
 
 @pytest.fixture
-def visit() -> Callable[..., AppTest]:
-    """A function (file of a page, query of its address) to what a new visitor sees there."""
+def interpolation(visit: Callable[..., AppTest]) -> Callable[..., AppTest]:
+    """A function (query) to the Interpolation page, every section open."""
 
-    def visit(page: str = "", **query: str) -> AppTest:
-        app = AppTest.from_file(str(PROJECT / "app.py"), default_timeout=90)
-        for name, value in query.items():
-            app.query_params[name] = value
-        app.run()
-        return app.switch_page(f"pages/{page}").run() if page else app
+    def interpolation(**query: str) -> AppTest:
+        app = visit("interpolation.py", expert="true", **query)
+        assert not app.exception
+        return app
 
-    return visit
+    return interpolation
 
 
 @pytest.fixture
@@ -71,16 +67,6 @@ def figures() -> Callable[[AppTest], list[str]]:
         ]
 
     return figures
-
-
-@pytest.fixture
-def odd_table(tmp_path: Path) -> str:
-    """Path of a smooth table of 40 rows, of which row 7 is special."""
-    place = np.linspace(0, 3, 40)
-    rows = np.stack([np.sin(place), np.cos(place), 0 * place + 0.1, 0 * place], axis=1)
-    rows[7] *= 10
-    np.save(tmp_path / "odd.npy", rows)
-    return str(tmp_path / "odd.npy")
 
 
 @pytest.fixture

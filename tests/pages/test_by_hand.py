@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,6 @@ import pytest
 from safetensors.numpy import save_file
 from streamlit.testing.v1 import AppTest
 
-PROJECT = Path(__file__).resolve().parents[2]
 ROWS = np.random.default_rng(0).normal(size=(64, 8)).astype(np.float32)
 TOKENS = "wte.weight"
 FILES = {
@@ -19,14 +19,7 @@ FILES = {
 }
 OPEN = f"**{TOKENS}.** It was opened by hand, as 40 positions."
 
-
-def run(**query: str) -> AppTest:
-    """The Checkpoint page, as its address with this query would open it."""
-    app = AppTest.from_file(str(PROJECT / "app.py"), default_timeout=90)
-    for name, value in query.items():
-        app.query_params[name] = value
-    app.run()
-    return app.switch_page("pages/checkpoint.py").run()
+Visit = Callable[..., AppTest]
 
 
 def said(app: AppTest) -> str:
@@ -42,30 +35,32 @@ def file(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return str(path)
 
 
-def test_what_is_opened_by_hand_stands_in_the_address_and_the_address_opens_it(file: str) -> None:
-    app = run(table=file)
+def test_what_is_opened_by_hand_stands_in_the_address_and_the_address_opens_it(
+    visit: Visit, file: str
+) -> None:
+    app = visit("checkpoint.py", table=file)
     app.selectbox(key="by_hand_here").select(TOKENS).run()
     assert OPEN in said(app)
     assert app.query_params["parameter"] == TOKENS
-    linked = run(table=file, parameter=TOKENS)
+    linked = visit("checkpoint.py", table=file, parameter=TOKENS)
     assert OPEN in said(linked)
     assert OPEN in said(linked.run()), "also when the page runs again"
     assert linked.query_params["parameter"] == TOKENS
 
 
-def test_one_click_goes_back_to_the_tables_of_the_file(tmp_path: Path) -> None:
+def test_one_click_goes_back_to_the_tables_of_the_file(visit: Visit, tmp_path: Path) -> None:
     path = tmp_path / "two.safetensors"
     save_file(FILES["two"], path)
-    app = run(table=str(path), parameter=TOKENS)
+    app = visit("checkpoint.py", table=str(path), parameter=TOKENS)
     menu = app.selectbox(key="parameter")
     assert menu.options == ["encoder.wpe.weight", "decoder.wpe.weight", TOKENS]
     menu.select("decoder.wpe.weight").run()
     assert "**decoder.wpe.weight.**" in said(app)
 
 
-def test_a_tensor_of_a_file_without_tables_is_let_go_of(tmp_path: Path) -> None:
+def test_a_tensor_of_a_file_without_tables_is_let_go_of(visit: Visit, tmp_path: Path) -> None:
     path = tmp_path / "none.safetensors"
     save_file(FILES["none"], path)
-    app = run(table=str(path), parameter=TOKENS)
+    app = visit("checkpoint.py", table=str(path), parameter=TOKENS)
     app.selectbox(key="parameter").set_value(None).run()
     assert "**none.safetensors.** No position table" in said(app)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,19 +19,9 @@ from posviz.ui import finetune, lab
 if TYPE_CHECKING:
     from posviz.training.jobs import Jobs
 
-PROJECT = Path(__file__).resolve().parents[2]
-
-
 pytestmark = pytest.mark.usefixtures("home", "registry")
 
-
-def visit(**query: str) -> AppTest:
-    app = AppTest.from_file(str(PROJECT / "app.py"), default_timeout=90)
-    for name, value in {"expert": "true", **query}.items():
-        app.query_params[name] = value
-    app = app.run().switch_page("pages/interpolation.py").run()
-    assert not app.exception
-    return app
+Visit = Callable[..., AppTest]
 
 
 def said(app: AppTest) -> str:
@@ -48,8 +39,10 @@ def until_it_ends(app: AppTest, jobs: Jobs, seconds: float = 240) -> None:
     assert not app.exception
 
 
-def test_the_new_rows_learn_and_the_result_is_a_run(home: Path, registry: Jobs) -> None:
-    app = visit(table="demo:bert-mini", length="96", method="Tile")
+def test_the_new_rows_learn_and_the_result_is_a_run(
+    interpolation: Visit, home: Path, registry: Jobs
+) -> None:
+    app = interpolation(table="demo:bert-mini", length="96", method="Tile")
     assert "Positions 64 to 95 learn, those before stay bit for bit" in said(app)
     app.number_input(key="tuning_steps").set_value(4).run()
     app.button(key="fine-tune").click().run()
@@ -83,22 +76,22 @@ def test_a_run_stopped_at_once_is_not_said_to_have_gone_anywhere() -> None:
     assert finetune._went([begun, {"step": 1, "loss": 6.5}], 96) == moved
 
 
-def test_what_the_button_will_do_is_told_before(home: Path) -> None:
-    app = visit(table="demo:gpt-mini", length="200", method="Cubic spline")
+def test_what_the_button_will_do_is_told_before(interpolation: Visit, home: Path) -> None:
+    app = interpolation(table="demo:gpt-mini", length="200", method="Cubic spline")
     new = "Resampled, every row of the table is new and learns; no other weight moves."
     assert new in said(app)
     whole = {"length": "200", "method": "Cubic spline", "moving": "The whole table"}
-    app = visit(table="demo:gpt-mini", **whole)
+    app = interpolation(table="demo:gpt-mini", **whole)
     assert "Every row of the table learns; no other weight moves." in said(app)
 
 
 @pytest.mark.parametrize("table", ["random:64x8", "sinusoidal:64x8"])
-def test_a_table_without_a_model_of_posviz_says_so(table: str) -> None:
-    assert "is a table by itself, without a model" in said(visit(table=table))
+def test_a_table_without_a_model_of_posviz_says_so(interpolation: Visit, table: str) -> None:
+    assert "is a table by itself, without a model" in said(interpolation(table=table))
 
 
-def test_a_refusal_of_the_worker_is_shown(home: Path, registry: Jobs) -> None:
-    app = visit(table="demo:bert-mini", length="40", method="Tile")
+def test_a_refusal_of_the_worker_is_shown(interpolation: Visit, home: Path, registry: Jobs) -> None:
+    app = interpolation(table="demo:bert-mini", length="40", method="Tile")
     app.button(key="fine-tune").click().run()
     until_it_ends(app, registry)
     assert "there is no new row to train" in said(app)
@@ -127,10 +120,10 @@ def roberta(tmp_path: Path) -> Path:
 
 
 def test_the_table_of_somebody_elses_model_is_fine_tuned(
-    roberta: Path, home: Path, registry: Jobs
+    interpolation: Visit, roberta: Path, home: Path, registry: Jobs
 ) -> None:
     folder = roberta
-    app = visit(table=str(folder), length="24", method="Tile")
+    app = interpolation(table=str(folder), length="24", method="Tile")
     words = said(app)
     assert "goes on with the text. Positions 16 to 23 learn, those before stay bit for bit" in words
     assert "MB of memory" in words
@@ -157,9 +150,9 @@ def test_the_table_of_somebody_elses_model_is_fine_tuned(
             assert "is the table of somebody else's model" in words
 
 
-def test_the_number_of_steps_outlives_the_section(home: Path) -> None:
+def test_the_number_of_steps_outlives_the_section(interpolation: Visit, home: Path) -> None:
     """The box is not on the page while the section is closed or a run is watched."""
-    app = visit(table="demo:bert-mini", length="96", method="Tile")
+    app = interpolation(table="demo:bert-mini", length="96", method="Tile")
     app.number_input(key="tuning_steps").set_value(7).run()
     app.segmented_control(key="moving").set_value("table").run()
     assert app.number_input(key="tuning_steps").value == 7

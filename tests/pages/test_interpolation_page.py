@@ -6,6 +6,7 @@ import json
 import math
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -25,16 +26,9 @@ from posviz.sources.demos import DEMOS
 from posviz.ui import results, stretch_films
 from posviz.ui.stretch import Choice
 
-PROJECT = Path(__file__).resolve().parents[2]
 LOSSES = "What a model loses"
 
-
-def run(**query: str) -> AppTest:
-    app = AppTest.from_file(str(PROJECT / "app.py"), default_timeout=120)
-    for name, value in query.items():
-        app.query_params[name] = value
-    app.run()
-    return app.switch_page("pages/interpolation.py").run()
+Visit = Callable[..., AppTest]
 
 
 def tables(app: AppTest) -> dict[str, dict[str, list[str]]]:
@@ -53,19 +47,23 @@ def words(app: AppTest) -> str:
     return "\n".join(e.value for e in (*app.markdown, *app.caption, *app.info)).replace("\\", "")
 
 
-def test_a_picture_has_a_grid_in_one_piece_and_a_class_row_that_stays(tmp_path: Path) -> None:
+def test_a_picture_has_a_grid_in_one_piece_and_a_class_row_that_stays(
+    visit: Visit, tmp_path: Path
+) -> None:
     rows = np.random.default_rng(0).normal(size=(1, 65, 16)).astype(np.float32)
     save_file({"vit.embeddings.position_embeddings": rows}, tmp_path / "model.safetensors")
     config = {"model_type": "vit", "image_size": 64, "patch_size": 8, "hidden_size": 16}
     (tmp_path / "config.json").write_text(json.dumps(config))
-    app = run(table=str(tmp_path))
+    app = visit("interpolation.py", table=str(tmp_path))
     assert "grid\u00a08\u00a0×\u00a08" in words(app), "lines of the card do not end within it"
     assert "row 0 unchanged" in words(app)
 
 
 @pytest.fixture(scope="module")
-def losses() -> AppTest:
-    return run(table="demo:bert-mini", stretched=LOSSES, length="100", method="Tile")
+def losses(visit: Visit) -> AppTest:
+    return visit(
+        "interpolation.py", table="demo:bert-mini", stretched=LOSSES, length="100", method="Tile"
+    )
 
 
 def test_every_method_is_measured_side_by_side(losses: AppTest) -> None:
@@ -100,8 +98,8 @@ def test_what_was_read_and_the_wall_stand_below(losses: AppTest) -> None:
     ]
 
 
-def test_another_seed_reads_another_text() -> None:
-    app = run(table="demo:bert-mini", stretched=LOSSES)
+def test_another_seed_reads_another_text(visit: Visit) -> None:
+    app = visit("interpolation.py", table="demo:bert-mini", stretched=LOSSES)
     before = tables(app)["table"]["the original"]
     app.number_input(key="loss-seed").set_value(3).run()
     assert not app.exception
@@ -109,15 +107,15 @@ def test_another_seed_reads_another_text() -> None:
     assert tables(app)["table"]["the original"] != before
 
 
-def test_a_shorter_table_has_one_length_and_no_wall() -> None:
-    app = run(table="demo:bert-mini", stretched=LOSSES, length="40")
+def test_a_shorter_table_has_one_length_and_no_wall(visit: Visit) -> None:
+    app = visit("interpolation.py", table="demo:bert-mini", stretched=LOSSES, length="40")
     assert not app.exception
     assert len(tables(app)["table"]["Tile"]) == 2
     assert "stops at position" not in words(app)
 
 
-def test_a_table_without_a_model_says_so_and_offers_the_demos() -> None:
-    app = run(table="sinusoidal:40x12", stretched=LOSSES)
+def test_a_table_without_a_model_says_so_and_offers_the_demos(visit: Visit) -> None:
+    app = visit("interpolation.py", table="sinusoidal:40x12", stretched=LOSSES)
     assert not app.exception
     assert "is a table by itself, without a model to read with" in words(app)
     app.button(key="run-demo:bert-mini").click().run()
@@ -126,16 +124,16 @@ def test_a_table_without_a_model_says_so_and_offers_the_demos() -> None:
     assert "table" in tables(app)
 
 
-def test_another_tensor_of_the_model_is_not_measured(tmp_path: Path) -> None:
+def test_another_tensor_of_the_model_is_not_measured(visit: Visit, tmp_path: Path) -> None:
     folder = tmp_path / "two"
     shutil.copytree(DEMOS / "bert-mini", folder)
     name = "bert.embeddings.token_type_embeddings.weight"
-    app = run(table=str(folder), stretched=LOSSES, parameter=name)
+    app = visit("interpolation.py", table=str(folder), stretched=LOSSES, parameter=name)
     assert not app.exception
     assert "which is not the table on show" in words(app)
 
 
-def test_a_model_of_somebody_else_is_measured_when_asked(tmp_path: Path) -> None:
+def test_a_model_of_somebody_else_is_measured_when_asked(visit: Visit, tmp_path: Path) -> None:
     """Without our settings the demo's folder is any BERT: it runs in a process of its own."""
     import json
 
@@ -150,7 +148,7 @@ def test_a_model_of_somebody_else_is_measured_when_asked(tmp_path: Path) -> None
         load_file(DEMOS / "bert-mini" / "model.safetensors"), folder / "model.safetensors",
         metadata={"format": "pt"},
     )  # fmt: skip
-    app = run(table=str(folder), stretched=LOSSES)
+    app = visit("interpolation.py", table=str(folder), stretched=LOSSES)
     assert not app.exception
     assert "in a process of its own" in words(app)
     app.button(key="measure").click().run()
@@ -165,8 +163,14 @@ def test_a_model_of_somebody_else_is_measured_when_asked(tmp_path: Path) -> None
 # Rows, waves, film ------------------------------------------------------------------------
 
 
-def test_rows_are_shown_before_and_after_and_their_numbers_are_defined() -> None:
-    app = run(table="demo:bert-mini", stretched="Row by row", expert="true", length="128")
+def test_rows_are_shown_before_and_after_and_their_numbers_are_defined(visit: Visit) -> None:
+    app = visit(
+        "interpolation.py",
+        table="demo:bert-mini",
+        stretched="Row by row",
+        expert="true",
+        length="128",
+    )
     assert not app.exception
     found = tables(app)
     labels = {definition.label for definition in DEFINITIONS.values()}
@@ -175,10 +179,10 @@ def test_rows_are_shown_before_and_after_and_their_numbers_are_defined() -> None
     assert after < before / 2.5
 
 
-def test_shrinking_says_which_waves_turn_into_others(tmp_path: Path) -> None:
+def test_shrinking_says_which_waves_turn_into_others(visit: Visit, tmp_path: Path) -> None:
     angle = 2 * np.pi * np.arange(128) / 5
     np.save(tmp_path / "wave.npy", np.stack([np.sin(angle), np.cos(angle)], axis=1))
-    app = run(table=str(tmp_path / "wave.npy"), expert="true", length="32")
+    app = visit("interpolation.py", table=str(tmp_path / "wave.npy"), expert="true", length="32")
     assert not app.exception
     (line,) = (cells for period, cells in tables(app)["period before"].items()
                if period.startswith("5"))  # fmt: skip
@@ -247,8 +251,8 @@ def test_every_line_plays_from_the_old_table_to_the_new_one(kind: str, points: i
 
 @pytest.mark.parametrize("view", ["Curve", "All pairs", "By offset", "Spectrum", "Row by row"])
 @pytest.mark.parametrize("ref", ["demo:bert-mini", "random:1x5", "random:3x1"])
-def test_a_view_plays_when_asked(view: str, ref: str) -> None:
-    app = run(table=ref, stretched=view, play="true")
+def test_a_view_plays_when_asked(visit: Visit, view: str, ref: str) -> None:
+    app = visit("interpolation.py", table=ref, stretched=view, play="true")
     assert not app.exception
     assert not app.error
 
@@ -275,37 +279,39 @@ def first_sight(app: AppTest) -> list[str]:
     return [str(one.value).replace("\\", "") for one in (*app.markdown, *app.caption)]
 
 
-def test_a_method_that_rebuilds_nothing_names_the_one_that_does() -> None:
+def test_a_method_that_rebuilds_nothing_names_the_one_that_does(visit: Visit) -> None:
     errors = holdout(sources.load("demo:bert-mini").weights)
-    said = first_sight(run(table="demo:bert-mini", length="100", method="Tile"))
+    said = first_sight(
+        visit("interpolation.py", table="demo:bert-mini", length="100", method="Tile")
+    )
     assert "by linear; tile rebuilds none" in said
     assert f"**{min(errors.values()):.3f}**" in said
 
 
-def test_rows_without_order_are_not_said_to_have_a_best_method() -> None:
-    assert "no method beats the mean row" in first_sight(run(table="random:64x32", length="100"))
+def test_rows_without_order_are_not_said_to_have_a_best_method(visit: Visit) -> None:
+    assert "no method beats the mean row" in first_sight(
+        visit("interpolation.py", table="random:64x32", length="100")
+    )
 
 
-def test_a_picture_is_counted_in_patches_and_has_no_hidden_rows(tmp_path: Path) -> None:
-    values = np.random.default_rng(0).normal(size=(1, 17, 8)).astype(np.float32)
-    save_file({"embeddings.position_embeddings": values}, tmp_path / "model.safetensors")
-    config = {"model_type": "vit", "image_size": 32, "patch_size": 8, "hidden_size": 8}
-    (tmp_path / "config.json").write_text(json.dumps(config))
-    said = "\n".join(first_sight(run(table=str(tmp_path))))
+def test_a_picture_is_counted_in_patches_and_has_no_hidden_rows(
+    visit: Visit, grid_table: str
+) -> None:
+    said = "\n".join(first_sight(visit("interpolation.py", table=grid_table)))
     assert "Linear, 4 × 4 to 8 × 8 patches." in said
     assert "hidden rows" not in said
 
 
 @pytest.mark.parametrize("asked", ["8192", "-5", "abc", "15", "²", "9" * 5000])
-def test_a_link_to_a_length_out_of_reach_is_told_the_reach(asked: str) -> None:
-    app = run(table="demo:bert-mini", length=asked)
+def test_a_link_to_a_length_out_of_reach_is_told_the_reach(visit: Visit, asked: str) -> None:
+    app = visit("interpolation.py", table="demo:bert-mini", length=asked)
     (warning,) = app.warning
     assert "under Length, which is no whole number from 16 to 256. 128 is shown" in warning.value
     app.slider(key="length").set_value(200).run()
     assert not app.warning
 
 
-def test_a_link_to_a_length_within_reach_is_followed() -> None:
-    app = run(table="demo:bert-mini", length="256")
+def test_a_link_to_a_length_within_reach_is_followed(visit: Visit) -> None:
+    app = visit("interpolation.py", table="demo:bert-mini", length="256")
     assert not app.warning
     assert app.slider(key="length").value == 256

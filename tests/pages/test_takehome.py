@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-import json
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.numpy import save, save_file
+from safetensors.numpy import save
 from streamlit.testing.v1 import AppTest
 
 import posviz
@@ -18,24 +18,17 @@ from posviz.export.plan import plan
 from posviz.export.recipe import Recipe
 from posviz.sources.bundle import open_bundle
 
-PROJECT = Path(__file__).resolve().parents[2]
-
-
-def interpolation(**query: str) -> AppTest:
-    app = AppTest.from_file(str(PROJECT / "app.py"), default_timeout=90)
-    for name, value in {"expert": "true", **query}.items():
-        app.query_params[name] = value
-    app.run()
-    app = app.switch_page("pages/interpolation.py").run()
-    assert not app.exception
-    return app
+Visit = Callable[..., AppTest]
+Upload = Callable[..., AppTest]
 
 
 def labels(app: AppTest) -> list[str]:
     return [button.label for button in app.get("download_button")]
 
 
-def test_a_demo_goes_home_whole_with_its_changes_and_its_lines(tmp_path: Path) -> None:
+def test_a_demo_goes_home_whole_with_its_changes_and_its_lines(
+    interpolation: Visit, tmp_path: Path
+) -> None:
     app = interpolation(table="demo:gpt-mini", length="200", method="Tile")
     (whole,) = [label for label in labels(app) if "zip" in label]
     assert whole.startswith("Download gpt-mini-200.zip, ")
@@ -50,22 +43,21 @@ def test_a_demo_goes_home_whole_with_its_changes_and_its_lines(tmp_path: Path) -
     assert posviz.load(str(tmp_path / "gpt-mini-200")).n_positions == 200
 
 
-def test_a_table_without_a_model_says_so_and_still_downloads() -> None:
+def test_a_table_without_a_model_says_so_and_still_downloads(interpolation: Visit) -> None:
     app = interpolation(table="random:64x8")
     assert labels(app) == ["Table as .safetensors", "Table as .npy"]
     assert any("is a table without a model" in part.value for part in app.info)
 
 
 @pytest.mark.parametrize("same", [True, False])
-def test_an_upload_is_asked_for_again_and_known_again(same: bool) -> None:
+def test_an_upload_is_asked_for_again_and_known_again(
+    visit: Visit, upload: Upload, same: bool
+) -> None:
     first, other = (
         save({"wpe.weight": np.random.default_rng(seed).normal(size=(32, 8)).astype(np.float32)})
         for seed in (0, 1)
     )
-    app = AppTest.from_file(str(PROJECT / "app.py"), default_timeout=90)
-    app.query_params["expert"] = "true"
-    app.run()
-    app.file_uploader[0].upload("mine.safetensors", first, "application/octet-stream").run()
+    app = upload(visit(expert="true"), ("mine.safetensors", first))
     app = app.switch_page("pages/interpolation.py").run()
     again = next(one for one in app.file_uploader if one.key == "whole_files")
     assert "are not kept" in again.label
@@ -78,12 +70,8 @@ def test_an_upload_is_asked_for_again_and_known_again(same: bool) -> None:
     assert any(sentence in words for words in told) is not same
 
 
-def test_an_image_model_goes_home_in_its_new_shape(tmp_path: Path) -> None:
-    rows = np.random.default_rng(0).normal(size=(1, 17, 8)).astype(np.float32)
-    save_file({"embeddings.position_embeddings": rows}, tmp_path / "model.safetensors")
-    config = {"model_type": "vit", "image_size": 32, "patch_size": 8}
-    (tmp_path / "config.json").write_text(json.dumps(config))
-    app = interpolation(table=str(tmp_path), height="6", width="8")
+def test_an_image_model_goes_home_in_its_new_shape(interpolation: Visit, grid_table: str) -> None:
+    app = interpolation(table=grid_table, height="6", width="8")
     text = "\n".join(part.value for part in app.markdown)
     assert "from 32 to" in text
     assert "48, 64" in text
@@ -91,7 +79,7 @@ def test_an_image_model_goes_home_in_its_new_shape(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("table", ["demo:gpt-mini", "random:40x8"])
 def test_the_lines_for_the_table_run(
-    table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    interpolation: Visit, table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = interpolation(table=table, length="96", method="Cubic spline")
     (lines,) = [part.value for part in app.code if "save_table" in part.value]

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ast
-import json
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from safetensors.numpy import save_file
 from streamlit.testing.v1 import AppTest
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
@@ -21,41 +19,15 @@ FILES = [
     if path.name != "address.py"
 ]
 NONSENSE = "x" * 5000  # no word of a menu, no number, and longer than any text may be
-ODD, GRID = "a table with a special row", "a table with a grid"
+ODD, GRID = "odd_table", "grid_table"  # fixtures
 
-
-def odd(folder: Path) -> str:
-    """A file whose row 7 is longer than all others."""
-    place = np.linspace(0, 3, 40)
-    rows = np.stack([np.sin(place), np.cos(place), 0 * place + 0.1, 0 * place], axis=1)
-    rows[7] *= 10
-    np.save(folder / "odd.npy", rows)
-    return str(folder / "odd.npy")
-
-
-def grid(folder: Path) -> str:
-    """A checkpoint of an image model, 4 × 4 patches."""
-    rows = np.random.default_rng(0).normal(size=(1, 17, 8)).astype(np.float32)
-    save_file({"embeddings.position_embeddings": rows}, folder / "model.safetensors")
-    config = {"model_type": "vit", "image_size": 32, "patch_size": 8}
-    (folder / "config.json").write_text(json.dumps(config))
-    return str(folder)
-
-
-MADE = {ODD: odd, GRID: grid}
+Visit = Callable[..., AppTest]
 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No runs but the shipped ones."""
     monkeypatch.setenv("POSVIZ_RUNS", str(tmp_path / "runs"))
-
-
-def visit(page: str, **query: str) -> AppTest:
-    app = AppTest.from_file(str(APP), default_timeout=90)
-    for name, value in query.items():
-        app.query_params[name] = value
-    return app.run().switch_page(f"pages/{page}").run()
 
 
 def said(app: AppTest) -> list[str]:
@@ -73,7 +45,7 @@ def said(app: AppTest) -> list[str]:
     ],
 )
 def test_words_that_a_control_lacks_are_named_with_those_it_has(
-    page: str, key: str, asked: str, offered: str
+    visit: Visit, page: str, key: str, asked: str, offered: str
 ) -> None:
     app = visit(page, **{key: asked})
     (sentence,) = said(app)
@@ -81,14 +53,14 @@ def test_words_that_a_control_lacks_are_named_with_those_it_has(
     assert "\\<b\\>" in sentence or "<" not in sentence  # Markdown of an address stays text
 
 
-def test_what_is_said_of_a_setting_is_not_hidden_with_it() -> None:
+def test_what_is_said_of_a_setting_is_not_hidden_with_it(visit: Visit) -> None:
     app = visit("interpolation.py", grid="Nonsense")
     (sentence,) = said(app)
     hidden = [warning.value for part in app.expander for warning in part.warning]
     assert sentence not in hidden
 
 
-def test_the_sentence_stands_until_another_choice_is_made() -> None:
+def test_the_sentence_stands_until_another_choice_is_made(visit: Visit) -> None:
     app = visit("interpolation.py", stretched="Nonsense")
     app.selectbox(key="method").set_value("tile").run()
     assert said(app)
@@ -99,7 +71,7 @@ def test_the_sentence_stands_until_another_choice_is_made() -> None:
 
 
 @pytest.mark.parametrize("asked", ["Curve", "By offset"])
-def test_words_that_a_control_has_need_none(asked: str) -> None:
+def test_words_that_a_control_has_need_none(visit: Visit, asked: str) -> None:
     assert said(visit("interpolation.py", stretched=asked)) == []
 
 
@@ -151,7 +123,7 @@ def test_words_that_a_control_has_need_none(asked: str) -> None:
     ],
 )
 def test_the_sentence_names_what_is_asked_what_there_is_and_what_is_shown(
-    page: str, key: str, asked: str, sentence: str, home: None
+    visit: Visit, page: str, key: str, asked: str, sentence: str, home: None
 ) -> None:
     (found,) = said(visit(page, **{key: asked}))
     assert found.replace("\\", "") == sentence
@@ -166,7 +138,9 @@ def test_the_sentence_names_what_is_asked_what_there_is_and_what_is_shown(
         ("training.py", "beside", "", None),
     ],
 )
-def test_what_streamlit_takes_is_no_slip(page: str, key: str, asked: str, held: object) -> None:
+def test_what_streamlit_takes_is_no_slip(
+    visit: Visit, page: str, key: str, asked: str, held: object
+) -> None:
     app = visit(page, **{key: asked})
     assert said(app) == []
     assert app.session_state[key] == held
@@ -177,7 +151,7 @@ def test_what_streamlit_takes_is_no_slip(page: str, key: str, asked: str, held: 
 )
 @pytest.mark.parametrize("asked", ["inf", "-1e999", "nan"])
 def test_a_number_without_end_is_refused_and_the_box_stays_bound(
-    page: str, key: str, held: int, asked: str
+    visit: Visit, page: str, key: str, held: int, asked: str
 ) -> None:
     app = visit(page, **{key: asked})
     (sentence,) = said(app)
@@ -222,11 +196,17 @@ OTHERWISE = {"table", "parameter", "with", "with_parameter", "tensor"}
 
 @pytest.mark.parametrize(("page", "picked", "keys"), VISITS)
 def test_every_control_in_the_address_tells_a_slip(
-    page: str, picked: dict[str, str], keys: set[str], tmp_path: Path, home: None
+    visit: Visit,
+    page: str,
+    picked: dict[str, str],
+    keys: set[str],
+    home: None,
+    request: pytest.FixtureRequest,
 ) -> None:
     query = dict.fromkeys(asked_of(keys | {"expert"}) - set(picked), NONSENSE) | picked
     if "table" in picked:
-        query["table"] = MADE.get(picked["table"], lambda _: picked["table"])(tmp_path)
+        table = picked["table"]
+        query["table"] = request.getfixturevalue(table) if table in (ODD, GRID) else table
     app = visit(page, **query)
     told = "\n".join(said(app)).replace("\\", "")
     met = {widget.proto.query_param_key: widget.label for widget in bound(app)}

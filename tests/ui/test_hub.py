@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
-
-from streamlit.testing.v1 import AppTest
 
 from posviz.errors import SourceError
 from posviz.ui import access, hub, opened
 
 if TYPE_CHECKING:
     import pytest
+    from streamlit.testing.v1 import AppTest
 
     from posviz import sources
     from posviz.ui.facts import Read
-
-PROJECT = Path(__file__).resolve().parents[2]
 
 
 @contextmanager
@@ -27,7 +23,9 @@ def stands_open(label: str, **more: object) -> Iterator[SimpleNamespace]:
     yield SimpleNamespace(open=True)
 
 
-def test_a_pasted_token_opens_what_was_refused_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pasted_token_opens_what_was_refused_without_it(
+    visit: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch
+) -> None:
     sent: list[str | bool] = []
 
     def gated(ref: str, parameter: str | None, rights: sources.Access) -> Read:
@@ -41,9 +39,7 @@ def test_a_pasted_token_opens_what_was_refused_without_it(monkeypatch: pytest.Mo
     really = opened._read_file
     monkeypatch.setattr(opened, "_read_file", gated)
     monkeypatch.setattr(hub, "st", SimpleNamespace(**vars(hub.st) | {"popover": stands_open}))
-    app = AppTest.from_file(str(PROJECT / "app.py"), default_timeout=90)
-    app.query_params["table"] = "hub:org/gated"
-    app.run()
+    app = visit(table="hub:org/gated")
     assert "is gated" in app.error[0].value
     assert app.run().error, "not asked for again on every run"
     app.text_input(key=access.PASTED).set_value("hf_mine").run()

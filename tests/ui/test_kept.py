@@ -5,11 +5,10 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Callable
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from posviz import sources
 from posviz.errors import SourceError
@@ -17,7 +16,10 @@ from posviz.ui import kept
 from posviz.ui.facts import Read, read
 from posviz.ui.kept import Tables, cost, limit
 
-PROJECT = Path(__file__).resolve().parents[2]
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from streamlit.testing.v1 import AppTest
 
 
 def table(rows: int) -> Read:
@@ -177,7 +179,7 @@ def test_the_operator_sets_the_limit_in_megabytes(
 
 
 def test_a_page_keeps_its_table_while_others_fill_the_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    visit: Callable[..., AppTest], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(kept.MEMORY, "0")
     opened: list[str] = []
@@ -194,9 +196,7 @@ def test_a_page_keeps_its_table_while_others_fill_the_memory(
         refs.append(str(tmp_path / f"t{rows}.npy"))
     visitors = []
     for ref in refs:
-        app = AppTest.from_file(str(PROJECT / "app.py"), default_timeout=90)
-        app.query_params["table"] = ref
-        visitors.append(app.run())
+        visitors.append(visit(table=ref))
     for app, rows in zip(visitors, (31, 32), strict=True):
         app.run()
         assert not app.exception
