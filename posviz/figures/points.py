@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from posviz.figures.theme import POSITION, position_colours
+from posviz.wording import percent
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -47,7 +48,7 @@ class Drawn:
         if shares is not None:
             given = np.atleast_1d(np.asarray(shares, dtype=float))
             held = tuple(float(given[c]) if c < len(given) else 0.0 for c in components)
-            titles = tuple(f"{n} · {_percent(s)}" for n, s in zip(names, held, strict=True))
+            titles = tuple(f"{n} · {percent(s)}" for n, s in zip(names, held, strict=True))
         return cls(points, at.astype(np.int64), titles, names, held)
 
     @property
@@ -121,14 +122,10 @@ def alt(data: Drawn, name: str, behind: str | None) -> str:
     kind = {2: "Plane", 3: "Space"}[len(data.names)]
     axes = ", ".join(data.titles)
     held = (
-        f" Together they hold {_percent(sum(data.shares))} of the variance." if data.shares else ""
+        f" Together they hold {percent(sum(data.shares))} of the variance." if data.shares else ""
     )
     faint = f" Faintly behind it: {behind}." if behind else ""
     return (
         f"{kind} curve of {name}: {len(data.points):,} positions joined in order, "
         f"from {first:,} (indigo) to {last:,} (amber), on {axes}.{held}{faint}"
     )
-
-
-def _percent(share: float) -> str:
-    return f"{share:.1%}".replace("%", " %")
