@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 from safetensors.numpy import save_file
 
 if TYPE_CHECKING:
@@ -29,7 +30,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="also run tests that take minutes")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    # No limit of time, since a busy machine is slow; other examples each time only with --slow.
+    settings.register_profile(
+        "posviz",
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+        derandomize=not config.getoption("--slow"),
+        database=None,
+    )
+    settings.load_profile("posviz")
     # A shell that starts the tests in the background makes them deaf to Ctrl-C, which some send.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

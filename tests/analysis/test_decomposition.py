@@ -41,7 +41,7 @@ def circle() -> np.ndarray:
 
 
 @given(small_tables)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_all_components_give_the_table_back(weights: np.ndarray) -> None:
     for centred in (True, False):
         decomposition = decompose(weights, centred=centred)
@@ -52,7 +52,7 @@ def test_all_components_give_the_table_back(weights: np.ndarray) -> None:
 
 
 @given(small_tables, st.integers(0, 2**32 - 1))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_shuffling_rows_keeps_the_spectrum(weights: np.ndarray, seed: int) -> None:
     before = spectrum(weights)
     after = spectrum(np.random.default_rng(seed).permutation(weights))

@@ -56,7 +56,7 @@ def toeplitz_directly(cosines: np.ndarray) -> float:
 
 @every_metric
 @given(weights=small_tables)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_similarity_is_exactly_symmetric(metric: str, weights: np.ndarray) -> None:
     values = similarity(weights, metric)
     assert values.dtype == np.float32

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 TABLE = np.random.default_rng(0).normal(size=(16, 8)).astype("<f4")
 DATA = Path(__file__).parent / "data"
+LARGE = [HealthCheck.too_slow, HealthCheck.data_too_large]  # as whole files are
 
 
 def _safetensors() -> bytes:
@@ -182,8 +183,7 @@ def test_the_unchanged_file_opens(name):
 
 
 @pytest.mark.parametrize("name", FILES)
-@settings(max_examples=60, deadline=None, derandomize=True, database=None,
-          suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])  # fmt: skip
+@settings(max_examples=60, suppress_health_check=LARGE)
 @given(data=st.data())
 def test_a_few_mutations_are_refused_or_open(name, data):
     check(name, data.draw(mutated(FILES[name])))
@@ -192,20 +192,18 @@ def test_a_few_mutations_are_refused_or_open(name, data):
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", FILES)
-@settings(max_examples=20_000, deadline=None, database=None,
-          suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])  # fmt: skip
+@settings(max_examples=20_000, suppress_health_check=LARGE)
 @given(data=st.data())
 def test_thousands_of_mutations_are_refused_or_open(name, data):
     check(name, data.draw(mutated(FILES[name])))
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, database=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_mutated_configs_do_no_harm(data):
     check("m.safetensors", FILES["m.safetensors"], data.draw(mutated(CONFIG)))
 
 
-@settings(max_examples=100, deadline=None, derandomize=True, database=None)
 @given(st.text(max_size=60))
 def test_any_text_as_a_reference_is_a_table_or_a_sentence(text):
     access = sources.Access(offline=True, local_root=DATA)

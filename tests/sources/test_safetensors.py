@@ -206,7 +206,7 @@ TEXTS = st.text(st.sampled_from('ab:"\\{,é😀'), max_size=3)
 WAYS = st.sampled_from(["letters", "ascii", "all"])
 NAMES = st.lists(st.tuples(TEXTS, WAYS), min_size=1, max_size=4, unique_by=lambda name: name[0])
 NOTES = st.dictionaries(TEXTS, TEXTS, max_size=2)
-often = settings(max_examples=200, deadline=None, derandomize=True, database=None)
+often = settings(max_examples=200)
 
 
 def scalars(names: list[tuple[str, str]], notes: dict[str, str]) -> bytes:
