@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from posviz.analysis.pairs import row_norms, unit_rows
 from posviz.analysis.repeats import all_equal, equal_rows
+from posviz.wording import significant
 
 Array = NDArray[np.floating]
 Float64 = NDArray[np.float64]
@@ -120,7 +121,7 @@ def _special(norms: Float64, ordered: _Ordered | None) -> tuple[SpecialRow, ...]
     reasons: dict[int, str] = {}
     if norms.any():
         for position, ratio in _odd_norms(norms):
-            reasons[position] = f"norm {ratio:.2g} times the median"
+            reasons[position] = f"norm {significant(ratio, figures=2)} times the median"
         for position in _positions(ordered.fresh) if ordered else ():
             norm = reasons.get(position)
             fresh = "as unlike its neighbours as a row that was never trained"

@@ -12,6 +12,7 @@ from posviz.figures.colourbar import ROOM, add_bar_about_zero
 from posviz.figures.picture import Picture, Raster, quantise
 from posviz.figures.strips import WORDS, shown
 from posviz.figures.theme import LIGHT, SMALL_SIZE, blank
+from posviz.wording import significant
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -96,6 +97,6 @@ def panels(
     add_bar_about_zero(figure, label, limit)
     alt = (
         f"Maps of {label} between the {count} tokens of {name}, who asks by who answers: "
-        f"{', '.join(maps).replace(chr(10), ' ')}. Values reach ±{limit:.2g}."
+        f"{', '.join(maps).replace(chr(10), ' ')}. Values reach ±{significant(limit, figures=2)}."
     )
     return Picture(figure, alt, raster)

@@ -75,7 +75,7 @@ def power_by_period(
     named = named[:_NAMES]
     avoid = [one.box for one in named]
     add_nulls(figure, period, beside, at=0.5, avoid=avoid, line=percent)
-    hover = "<b>period %{x:.4g}</b><br>%{y:.2f} % of the power<extra></extra>"
+    hover = "<b>period %{x:,.4r}</b><br>%{y:.2f} % of the power<extra></extra>"
     add_line(figure, period, percent, hover=hover, name=name)
     for one in named:
         x, y = one.at

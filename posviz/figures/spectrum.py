@@ -11,7 +11,7 @@ from posviz.figures.lines import Band, Line, add_line, add_nulls, label
 from posviz.figures.names import box_of, clear_place, in_shares, whole_place
 from posviz.figures.picture import Picture
 from posviz.figures.theme import LIGHT, blank
-from posviz.wording import percent
+from posviz.wording import percent, significant
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -96,11 +96,11 @@ def spectrum(
             figure, np.log10(k) if log_x else k, float(np.log10(drawn[k - 1])), marked,
             colour=LIGHT.ink, **mark,
         )  # fmt: skip
-    top, low = float(np.nanmax(drawn)), float(np.nanmin(drawn))
+    top, low = (significant(float(end)) for end in (np.nanmax(drawn), np.nanmin(drawn)))
     beside = f", beside {' and '.join(nulls)}" if nulls else ""
     alt = (
         f"Singular values of {name} on a logarithmic scale: {len(drawn):,} components from "
-        f"{top:.3g} down to {low:.3g}{beside}.{f' {marked} of the variance.' if marked else ''}"
+        f"{top} down to {low}{beside}.{f' {marked} of the variance.' if marked else ''}"
     )
     return Picture(figure, alt)
 

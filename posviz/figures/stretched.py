@@ -12,6 +12,7 @@ from posviz.figures.lines import add_line, add_nulls, gaps, padded
 from posviz.figures.picture import CellFilm, Film, Picture
 from posviz.figures.points import chosen
 from posviz.figures.theme import LIGHT, blank
+from posviz.wording import significant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -142,6 +143,8 @@ def _alt(old: np.ndarray, new: np.ndarray, quantity: str, names: tuple[str, str]
         found = values[np.isfinite(values)]
         if not found.size:
             return f"{name} has none"
-        return f"{name} from {found.min():.3g} to {found.max():.3g}, median {np.median(found):.3g}"
+        ends = (found.min(), found.max(), np.median(found))
+        low, high, median = (significant(float(value)) for value in ends)
+        return f"{name} from {low} to {high}, median {median}"
 
     return f"{quantity}, row by row: {told(old, names[0])}; {told(new, names[1])}."

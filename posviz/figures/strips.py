@@ -12,6 +12,7 @@ import numpy as np
 from posviz.figures.colourbar import ROOM, add_bar_about_zero
 from posviz.figures.picture import Picture, Raster, quantise
 from posviz.figures.theme import LIGHT, SMALL_SIZE, blank
+from posviz.wording import significant
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -74,7 +75,8 @@ def strips(
         own = _limit([part.rows]) if part.own_scale else limit
         cells += [empty, np.asarray(part.rows) * (limit / own)]
         names += [""] * gap + [f"{label}, {word}" for word in words]
-        middles.append((len(names) - count, f"{label}, ±{own:.2g}" if part.own_scale else label))
+        scale = f", ±{significant(own, figures=2)}" if part.own_scale else ""
+        middles.append((len(names) - count, label + scale))
     total = len(names)
     raster = Raster(
         quantise(np.concatenate(cells), -limit, limit),
@@ -117,7 +119,7 @@ def strips(
     add_bar_about_zero(figure, "value", limit)
     alt = (
         f"{count:,} tokens of {name} in {wide:,} dimensions, as strips of colour: "
-        f"{', '.join(parts)}. Values reach ±{limit:.2g}."
+        f"{', '.join(parts)}. Values reach ±{significant(limit, figures=2)}."
     )
     return Picture(figure, alt, raster)
 

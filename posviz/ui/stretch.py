@@ -20,7 +20,7 @@ from posviz.analysis.similarity import (
 from posviz.analysis.smoothness import step_norms
 from posviz.interpolation import METHODS, Extended, Geometry, extend, geometry, holdout
 from posviz.ui import results
-from posviz.ui.format import decimal, listed
+from posviz.ui.format import count, decimal, listed, significant
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -147,8 +147,8 @@ def _stretch_law(
     expected = float(np.interp(source, np.arange(old), before.profile.mean))
     found = float(after.profile.mean[offset])
     return (
-        f"Cosine at offset {offset} is {decimal(found)}; the stretch law expects that of "
-        f"{source:.3g} in the old table, {decimal(expected)}.",
+        f"Cosine at offset {count(offset)} is {decimal(found)}; the stretch law expects that of "
+        f"{significant(source)} in the old table, {decimal(expected)}.",
     )
 
 

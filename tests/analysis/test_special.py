@@ -57,6 +57,8 @@ def test_long_short_and_zero_rows_are_named_with_their_reason() -> None:
     assert [row.norm for row in rows] == pytest.approx(
         np.linalg.norm(weights, axis=1)[[0, 60, 100]]
     )
+    weights[0] *= 24
+    assert special_rows(weights)[0].reason == "norm 120 times the median"
 
 
 @pytest.mark.parametrize("factor", [1e-6, 1e6])

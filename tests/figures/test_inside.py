@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -46,6 +48,15 @@ def test_a_strip_of_another_unit_is_painted_on_its_own_scale_and_says_so():
     painted = [row for row in picture.raster.values.tolist() if NO_VALUE not in row]
     assert painted[0] == painted[1]
     assert "normed, ±10" in [a.text for a in picture.figure.layout.annotations]
+
+
+def test_large_values_are_written_out():
+    values = np.array([[120.0, -1.0]])
+    strip = Strip(values, own_scale=True)
+    picture = strips({"sum": Strip(values), "normed": strip}, ["a"], dimensions=np.arange(2))
+    assert "normed, ±120" in [a.text for a in picture.figure.layout.annotations]
+    for shown_as in (picture, panels({"map": values.T @ values}, ["x", "y"])):
+        assert re.search(r"Values reach ±[0-9,]+\.$", shown_as.alt)
 
 
 @pytest.mark.parametrize("count", [1, 12, 60, 500])

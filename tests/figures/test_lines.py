@@ -52,6 +52,10 @@ def test_a_spectrum_draws_the_values_as_given_on_a_logarithmic_scale() -> None:
     assert layout.yaxis.range[1] > np.log10(VALUES[0])
 
 
+def test_large_singular_values_are_written_out() -> None:
+    assert "2 components from 12,300 down to 1,000." in spectrum([12_345.0, 1000.0]).alt
+
+
 def test_the_component_axis_can_be_linear() -> None:
     axis = spectrum(VALUES, log_x=False).figure.layout.xaxis
     assert axis.type != "log"

@@ -66,6 +66,8 @@ def test_both_tables_run_from_nought_to_one_on_one_value_axis() -> None:
 def test_a_single_row_and_missing_values_are_drawn_or_left_out() -> None:
     picture = before_and_after([1.0], [np.nan, 2.0], quantity="norm", names=("a", "b"))
     assert picture.alt == ("norm, row by row: a from 1 to 1, median 1; b from 2 to 2, median 2.")
+    long = before_and_after([1000.0], [2500.0], quantity="norm", names=("a", "b"))
+    assert "a from 1,000 to 1,000" in long.alt
     nothing = before_and_after([np.nan], [np.nan], quantity="norm", names=("a", "b"))
     assert "b has none" in nothing.alt
 
