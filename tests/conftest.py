@@ -1,10 +1,11 @@
-"""Tables and visits that many tests share: no network, and nothing but the project."""
+"""Tables, visits and patience that many tests share: no network, nothing but the project."""
 
 from __future__ import annotations
 
 import json
 import os
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -122,3 +123,14 @@ def visit() -> Callable[..., AppTest]:
         return app.switch_page(f"pages/{page}").run() if page else app
 
     return visit
+
+
+@pytest.fixture(scope="session")
+def until() -> Callable[[Callable[[], bool]], None]:
+    """A function that waits until a condition holds."""
+
+    def until(condition: Callable[[], bool]) -> None:
+        while not condition():  # pytest's own time limit ends a hang
+            time.sleep(0.02)
+
+    return until

@@ -29,11 +29,8 @@ def said(app: AppTest) -> str:
     return "\n".join(texts).replace("\\", "")
 
 
-def until_it_ends(app: AppTest, jobs: Jobs, seconds: float = 240) -> None:
-    """Patient, since a training process gives way to everything else on a busy machine."""
-    deadline = time.monotonic() + seconds
-    while jobs.running():
-        assert time.monotonic() < deadline, "it did not end in time"
+def until_it_ends(app: AppTest, jobs: Jobs) -> None:
+    while jobs.running():  # pytest's own time limit ends a hang
         time.sleep(0.2)
     app.run()
     assert not app.exception

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,6 +19,8 @@ from posviz.training.engine import train
 from posviz.training.finetune import FineTuneConfig, fine_tune_config
 from posviz.training.finetuner import FineTuner
 from posviz.training.jobs import Jobs
+
+Until = Callable[[Callable[[], bool]], None]
 
 TABLES = {
     "gpt2": "transformer.wpe.weight",
@@ -140,13 +141,11 @@ def test_a_resampled_start_ends_lower_than_zeros(runs: Path) -> None:
     assert ends["linear"] < ends["zeros"] - 0.2
 
 
-def test_a_worker_process_fine_tunes(source: Callable[..., str], runs: Path) -> None:
+def test_a_worker_process_fine_tunes(until: Until, source: Callable[..., str], runs: Path) -> None:
     known = Jobs()
     config = fine_tune_config(source(), 24, steps=10, batch_size=8, method="tile")
     job = known.start("me", config, runs / "tuned")
-    deadline = time.monotonic() + 120
-    while job.alive and time.monotonic() < deadline:
-        time.sleep(0.05)
+    until(lambda: not job.alive)
     assert (job.state, job.message) == ("done", None)
     old, new = weights(runs / "copy")[0], weights(runs / "tuned")[0]
     assert new[:16].tobytes() == old.tobytes()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +18,8 @@ from posviz.training.loop import snapshots
 from posviz.training.runs import open_run
 from posviz.training.tasks import TASKS
 from posviz.training.text import decode
+
+Until = Callable[[Callable[[], bool]], None]
 
 SMALL = {"n_positions": 16, "d_model": 16, "batch_size": 4}
 
@@ -69,16 +71,13 @@ def test_a_text_that_is_not_plain_ascii_is_read_right_or_refused_by_byte(tmp_pat
 
 
 def test_stop_ends_the_worker_keeps_the_table_and_leaves_room_for_a_new_run(
-    tmp_path: Path,
+    until: Until, tmp_path: Path
 ) -> None:
     """T07: statgarten/playdoh#12, streamlit#8182, streamlit#9634, streamlit#1570."""
     jobs = Jobs()
     config = default_config("copy", steps=10**6, **SMALL)
     job = jobs.start("ada", config, tmp_path / "first")
-    deadline = time.monotonic() + 120
-    while job.alive and job.progress.get("step", 0) < 15:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: not job.alive or job.progress.get("step", 0) >= 15)
     process = job.process
     jobs.stop(job)
     assert job.state == "stopped"
@@ -88,9 +87,7 @@ def test_stop_ends_the_worker_keeps_the_table_and_leaves_room_for_a_new_run(
     assert kept.table().weights.shape == (16, 16)
     again = jobs.start("ada", config, tmp_path / "second")
     assert again is not job
-    while again.alive and not again.progress:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: not again.alive or bool(again.progress))
     jobs.stop(again)
     assert open_run(tmp_path / "second").steps[0] == 0
     assert open_run(tmp_path / "first").steps == kept.steps

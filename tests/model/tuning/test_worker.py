@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from posviz.training.runs import open_run
 
 Make = Callable[[str], tuple[Path, Any]]
 Asked = Callable[..., PretrainedConfig]
+Until = Callable[[Callable[[], bool]], None]
 
 
 @pytest.fixture
@@ -26,13 +26,8 @@ def jobs() -> Iterator[Jobs]:
     made.close()
 
 
-def until(condition: Callable[[], bool]) -> None:
-    while not condition():  # pytest's own time limit ends a hang
-        time.sleep(0.05)
-
-
 def test_a_worker_process_is_stopped_and_goes_on(
-    jobs: Jobs, folder_of_layout: Make, asked_of: Asked, runs: Path
+    until: Until, jobs: Jobs, folder_of_layout: Make, asked_of: Asked, runs: Path
 ) -> None:
     folder, _ = folder_of_layout("gpt2")
     long = asked_of(folder, steps=100_000, method="tile")
@@ -53,7 +48,7 @@ def test_a_worker_process_is_stopped_and_goes_on(
 
 
 def test_a_worker_says_why_it_cannot(
-    jobs: Jobs, folder_of_layout: Make, asked_of: Asked, runs: Path
+    until: Until, jobs: Jobs, folder_of_layout: Make, asked_of: Asked, runs: Path
 ) -> None:
     folder, _ = folder_of_layout("gpt2")
     job = jobs.start("me", asked_of(folder, length=4000), runs / "tuned")

@@ -16,6 +16,8 @@ from posviz.export.fetching import Fetch, Fetches
 from posviz.sources import Access
 from posviz.sources.bundle import open_bundle
 
+Until = Callable[[Callable[[], bool]], None]
+
 NAME = "someone/large"
 ROWS = 200_000  # of 16 numbers: more than the 10 MB that the Hub's library reads at a time
 
@@ -50,19 +52,12 @@ def fetches():
     made.close()
 
 
-def until(what: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not what():
-        assert time.monotonic() < end, "it never came"
-        time.sleep(0.02)
-
-
 def halves(cache: Path) -> list[Path]:
     return list(cache.rglob("*.incomplete"))
 
 
 def test_a_download_tells_how_much_has_come_and_ends_whole(
-    hub, fetches: Fetches, cache: Path, tmp_path: Path
+    until: Until, hub, fetches: Fetches, cache: Path, tmp_path: Path
 ) -> None:
     access = hub.access(tmp_path / "ranges")
     fetch = fetches.start("me", f"hub:{NAME}", access)
@@ -80,7 +75,7 @@ def test_a_download_tells_how_much_has_come_and_ends_whole(
 
 
 def test_a_cancelled_download_leaves_nothing_half(
-    hub, fetches: Fetches, cache: Path, tmp_path: Path
+    until: Until, hub, fetches: Fetches, cache: Path, tmp_path: Path
 ) -> None:
     other = cache / "models--someone--large" / "blobs" / "of-another-process.incomplete"
     other.parent.mkdir(parents=True)
@@ -99,7 +94,7 @@ def test_a_cancelled_download_leaves_nothing_half(
 
 
 def test_a_download_that_does_not_leave_is_killed_and_leaves_nothing_half(
-    hub, fetches: Fetches, cache: Path, tmp_path: Path
+    until: Until, hub, fetches: Fetches, cache: Path, tmp_path: Path
 ) -> None:
     fetch = fetches.start("me", f"hub:{NAME}", hub.access(tmp_path / "ranges"))
     until(lambda: bool(fetch.halves))
@@ -111,7 +106,7 @@ def test_a_download_that_does_not_leave_is_killed_and_leaves_nothing_half(
 
 
 def test_a_download_that_somebody_kills_leaves_nothing_half(
-    hub, fetches: Fetches, cache: Path, tmp_path: Path
+    until: Until, hub, fetches: Fetches, cache: Path, tmp_path: Path
 ) -> None:
     fetch = fetches.start("me", f"hub:{NAME}", hub.access(tmp_path / "ranges"))
     until(lambda: bool(fetch.halves))
@@ -122,7 +117,7 @@ def test_a_download_that_somebody_kills_leaves_nothing_half(
 
 
 def test_what_was_left_long_ago_is_removed_by_the_next_download(
-    hub, fetches: Fetches, cache: Path, tmp_path: Path
+    until: Until, hub, fetches: Fetches, cache: Path, tmp_path: Path
 ) -> None:
     """Its server was killed as well. What may still come, or may be gone on with, stays."""
     blobs = cache / "models--someone--large" / "blobs"
@@ -151,7 +146,9 @@ def test_another_visitor_cannot_see_it_and_there_is_room_for_two(
     fetches.start("them", f"hub:{NAME}", access)
 
 
-def test_a_download_that_fails_says_why(hub, fetches: Fetches, cache: Path, tmp_path: Path) -> None:
+def test_a_download_that_fails_says_why(
+    until: Until, hub, fetches: Fetches, cache: Path, tmp_path: Path
+) -> None:
     fetch = fetches.start("me", "hub:nobody/nothing", hub.access(tmp_path / "ranges"))
     until(lambda: not fetch.alive)
     assert fetch.state == "failed"
@@ -160,7 +157,7 @@ def test_a_download_that_fails_says_why(hub, fetches: Fetches, cache: Path, tmp_
 
 
 def test_a_worker_that_dies_is_told(
-    fetches: Fetches, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    until: Until, fetches: Fetches, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     import sys
 
@@ -198,7 +195,7 @@ def page(hub, cache: Path, monkeypatch: pytest.MonkeyPatch):
     wholemodel.fetches.clear()
 
 
-def test_a_visitor_is_asked_sees_progress_and_cancels(page, hub, cache: Path) -> None:
+def test_a_visitor_is_asked_sees_progress_and_cancels(until: Until, page, hub, cache: Path) -> None:
     (ask,) = page.button
     assert ask.label == "Download the whole model, 12.8 MB"
     assert cache.exists() is False

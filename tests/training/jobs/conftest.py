@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -63,14 +62,3 @@ def fake() -> Callable[..., TrainConfig]:
 def endless(fake: Callable[..., TrainConfig]) -> TrainConfig:
     """A run that only a stop ends."""
     return fake(10**6)
-
-
-@pytest.fixture
-def until() -> Callable[[Callable[[], bool]], None]:
-    """A function that waits until a condition holds."""
-
-    def until(condition: Callable[[], bool]) -> None:
-        while not condition():  # pytest's own time limit ends a hang
-            time.sleep(0.02)
-
-    return until
