@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from posviz.table import PositionTable
 
 KEPT = 48  # stretched tables: a slider goes back and forth
-SPECIAL = "special"
 _LAST = "_stretched_last"
 
 
