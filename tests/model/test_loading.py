@@ -68,9 +68,9 @@ def test_a_model_without_all_its_weights_is_refused(folder_of_layout: Make, tmp_
 
 
 def test_a_folder_outside_what_may_be_opened_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SourceError):
+    with pytest.raises(SourceError, match="lies outside"):
         open_model(str(DEMOS / "gpt-mini"), access=Access(local_root=tmp_path))
-    with pytest.raises(SourceError):
+    with pytest.raises(SourceError, match="cannot be opened here"):
         open_model(str(DEMOS / "gpt-mini"), access=Access(local_paths=False))
 
 

@@ -76,7 +76,6 @@ SUPERBLOCK = (
     b"\x89HDF\r\n\x1a\n\x02\x08\x08\x00" + struct.pack("<4Q", 0, 2**64 - 1, 0, 48) + bytes(4)
 )
 DEFLATE = b"\x02\x01" + struct.pack("<HHHI", 1, 0, 1, 4)
-Node = tuple[int, list[tuple[int, int, tuple[int, ...], int]]]
 
 
 def header(*messages: tuple[int, bytes]) -> bytes:

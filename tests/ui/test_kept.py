@@ -101,7 +101,7 @@ def test_what_cannot_be_read_is_asked_for_again_and_kept_by_nobody() -> None:
         raise SourceError("Not there.")
 
     for _ in range(2):
-        with pytest.raises(SourceError):
+        with pytest.raises(SourceError, match="Not there"):
             tables.get("gone", fails)
     assert tables.nbytes == 0
     assert tables.get("gone", lambda: table(9)).table is not None

@@ -77,5 +77,5 @@ def test_running_it_is_another_matter(hub, tmp_path):
     from posviz.model.loading import open_model
 
     fake, _ = hub
-    with pytest.raises(ModelError):
+    with pytest.raises(ModelError, match="only the table has been read"):
         open_model("hub:org/gpt2", access=fake.access(tmp_path / "cache"))
