@@ -69,10 +69,9 @@ def power_by_period(
     named: list[_Named] = []
     for line in _apart([line for line in lines if line.share >= _WORTH], high - low):
         row = int(np.argmin(np.abs(period - line.period)))
-        it = _Named.beside(figure, line, (float(period[row]), float(percent[row])), named)
-        if not it.hidden(named):
-            named.append(it)
-    named = named[:_NAMES]
+        one = _Named.beside(figure, line, (float(period[row]), float(percent[row])), named)
+        if one is not None and len(named) < _NAMES:
+            named.append(one)
     avoid = [one.box for one in named]
     add_nulls(figure, period, beside, at=0.5, avoid=avoid, line=percent)
     hover = "<b>period %{x:,.4r}</b><br>%{y:.2f} % of the power<extra></extra>"
@@ -113,18 +112,15 @@ class _Named:
         line: PowerLine,
         at: tuple[float, float],
         taken: Sequence[_Named],
-    ) -> _Named:
+    ) -> _Named | None:
+        """In the first place beside the point that is free and seen whole; None without one."""
         text = f"period {significant(line.period)} · {100 * line.share:.0f} %"
         point = in_shares(figure, *at)
-        tried = [
-            cls(line, at, text, place, box_of(point, text, size=NARROW, **place))
-            for place in _BESIDE
-        ]
-        return min(tried, key=lambda it: it.hidden(taken))
-
-    def hidden(self, taken: Sequence[_Named]) -> bool:
-        """Whether its name would be cut, or lie over one of those that stand already."""
-        return cut_off(self.box) > 0 or any(overprints(self.box, other.box) for other in taken)
+        for place in _BESIDE:
+            box = box_of(point, text, size=NARROW, **place)
+            if not cut_off(box) and not any(overprints(box, other.box) for other in taken):
+                return cls(line, at, text, place, box)
+        return None
 
 
 def _apart(lines: Sequence[PowerLine], decades: float) -> list[PowerLine]:
