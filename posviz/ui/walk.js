@@ -32,5 +32,6 @@ function axisWords(layout, space) {
 }
 
 function format(value) {
-  return (Number.isInteger(value) ? String(value) : value.toPrecision(3)).replace("-", "minus ");
+  const figures = Number.isInteger(value) ? {} : { maximumSignificantDigits: 3 };
+  return value.toLocaleString("en", figures).replace("-", "minus "); // never 1.2e-5, which nobody can say
 }

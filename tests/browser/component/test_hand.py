@@ -142,6 +142,22 @@ def test_arrow_keys_walk_a_spectrum_on_logarithmic_axes(visit: Visit, figure: Fi
     assert at == pytest.approx(np.log10(2))
 
 
+def test_large_and_small_numbers_are_said_without_powers_of_ten(
+    visit: Visit, figure: Figure
+) -> None:
+    page = visit("large")
+    large = figure("large")
+    large.part("plot").focus()
+    page.keyboard.press("ArrowRight")
+    expect(large.part("said")).to_have_text(
+        "component 1, singular value 12,300", use_inner_text=False
+    )
+    page.keyboard.press("ArrowRight")
+    expect(large.part("said")).to_have_text(
+        "component 2, singular value 0.25", use_inner_text=False
+    )
+
+
 def test_a_click_in_the_space_gives_the_position_and_a_turn_does_not(
     visit: Visit, figure: Figure
 ) -> None:

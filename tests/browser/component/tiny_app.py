@@ -60,6 +60,8 @@ if "asked" in wanted:  # 1,024 positions in 128 cells a side, and a server that 
 if "spectrum" in wanted:
     values = np.linalg.svd(helix(length, wobble), compute_uv=False)
     figure.show(spectrum(values, holds=(3, 0.9)), key="spectrum", height=300)
+if "large" in wanted:
+    figure.show(spectrum([12_345.6, 0.25]), key="large", height=300)
 if "cells" in wanted:
     squares = [np.full((n, n), value) for n, value in ((4, -1.0), (6, 0.0), (8, 1.0))]
     moments = [heatmap(square, limits=(-1, 1)) for square in squares]
