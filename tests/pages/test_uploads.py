@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+import streamlit as st
 from safetensors.numpy import save
 from streamlit.testing.v1 import AppTest
 
@@ -16,11 +17,23 @@ Visit = Callable[..., AppTest]
 Upload = Callable[..., AppTest]
 Said = Callable[[AppTest], str]
 
+BERT_BASE = 440  # MB in F32
+
 
 def npy(rows: np.ndarray) -> bytes:
     stream = io.BytesIO()
     np.save(stream, rows)
     return stream.getvalue()
+
+
+def test_the_limit_fits_real_models_and_stands_beside_the_uploader(
+    visit: Visit, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    most = int(st.get_option("server.maxUploadSize"))
+    assert most >= BERT_BASE
+    assert f"up to {most:,} MB" in said(visit())
+    monkeypatch.setattr(st, "get_option", {"server.maxUploadSize": 2048}.__getitem__)
+    assert "up to 2,048 MB" in said(visit()), "as the operator set it"
 
 
 @pytest.mark.parametrize("name", ["MODEL.SAFETENSORS", "model.Safetensors", "model", "a.pth.tar"])
