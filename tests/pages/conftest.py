@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from posviz.ui import lab
 
@@ -67,6 +69,19 @@ def figures() -> Callable[[AppTest], list[str]]:
         ]
 
     return figures
+
+
+@pytest.fixture
+def two_tables(tmp_path: Path) -> str:
+    """Path of a file with the tables of a text model, 77 × 16, and of an image model, 50 × 16."""
+    rng = np.random.default_rng(0)
+    tensors = {
+        f"{kind}_model.embeddings.position_embedding.weight": rng.normal(size=(length, 16))
+        for kind, length in (("text", 77), ("vision", 50))
+    }
+    path = tmp_path / "two.safetensors"
+    save_file({name: rows.astype(np.float32) for name, rows in tensors.items()}, path)
+    return str(path)
 
 
 @pytest.fixture

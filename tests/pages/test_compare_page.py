@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
-import numpy as np
-from safetensors.numpy import save_file
 from streamlit.testing.v1 import AppTest
 
 Visit = Callable[..., AppTest]
@@ -51,18 +48,14 @@ def test_special_rows_can_be_left_out_of_a_comparison(
 
 
 def test_the_second_table_of_a_comparison_may_be_named(
-    visit: Visit, said: Said, tmp_path: Path
+    visit: Visit, said: Said, two_tables: str
 ) -> None:
-    path = tmp_path / "two.safetensors"
-    rng = np.random.default_rng(0)
-    names = [f"{kind}_model.embeddings.position_embedding.weight" for kind in ("text", "vision")]
-    save_file({name: rng.normal(size=(50, 16)).astype(np.float32) for name in names}, path)
-    app = visit("compare.py", **{"table": "demo:bert-mini", "with": str(path)})
+    app = visit("compare.py", **{"table": "demo:bert-mini", "with": two_tables})
     first, second = app.selectbox(key="with_parameter").options
-    assert f"with {path} · {first}" in said(app)
+    assert f"with {two_tables} · {first}" in said(app)
     app.selectbox(key="with_parameter").set_value(second).run()
     assert not app.exception
-    assert f"with {path} · {second}" in said(app)
+    assert f"with {two_tables} · {second}" in said(app)
     app.selectbox(key="with").set_value("demo:gpt-mini").run()
     assert not app.exception
     assert not app.error

@@ -66,21 +66,16 @@ def test_a_file_without_a_table_offers_its_tensors_by_hand(
 
 
 def test_one_click_takes_another_table_and_another_file_forgets_it(
-    visit: Visit, said: Said, tmp_path: Path
+    visit: Visit, said: Said, two_tables: str
 ) -> None:
-    path = tmp_path / "two.safetensors"
-    rng = np.random.default_rng(0)
-    tensors = {
-        "text_model.embeddings.position_embedding.weight": rng.normal(size=(77, 16)),
-        "vision_model.embeddings.position_embedding.weight": rng.normal(size=(50, 16)),
-    }
-    save_file({name: rows.astype(np.float32) for name, rows in tensors.items()}, path)
-    app = visit(table=str(path))
+    app = visit(table=two_tables)
     first, second = app.selectbox(key="parameter").options
     assert first in said(app)
+    assert "77 positions × 16" in said(app)
     app.selectbox(key="parameter").set_value(second).run()
     assert not app.exception
     assert second in said(app)
+    assert "50 positions × 16" in said(app)
     app.selectbox(key="table").set_value("demo:bert-mini").run()
     assert not app.exception
     assert not app.error
