@@ -72,7 +72,10 @@ def menu(
     on: DeltaGenerator | None = None,
     **more: Any,
 ) -> Key:
-    """One of many in a menu, at first the first of them; as :func:`choice`."""
+    """One of many in a menu, at first the first of them; as :func:`choice`.
+
+    What it holds that is not on offer, left there by another table, gives way to the first.
+    """
     chosen = (on or st).selectbox(
         label,
         list(options),
@@ -88,7 +91,7 @@ def menu(
 def optional_menu(
     label: str, options: Iterable[str], *, key: str, placeholder: str, **more: Any
 ) -> str | None:
-    """One of many in a menu or none, which is what it holds at first; as :func:`choice`."""
+    """One of many in a menu or none, which is what it holds at first; as :func:`menu`."""
     words = list(options)
     chosen = st.selectbox(
         label, words, index=None, key=key, bind="query-params", placeholder=placeholder, **more

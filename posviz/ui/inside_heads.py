@@ -67,17 +67,13 @@ def view(of: Inside) -> None:
 
 
 def _layer(of: Inside, column: DeltaGenerator) -> int:
-    layers = range(of.weights.n_layers)
-    if st.session_state.get(LAYER) not in (None, *layers):
-        st.session_state[LAYER] = 0
-    return address.menu("Layer", {layer: str(layer) for layer in layers}, key=LAYER, on=column)
+    layers = {layer: str(layer) for layer in range(of.weights.n_layers)}
+    return address.menu("Layer", layers, key=LAYER, on=column)
 
 
 def _head(heads: list[HeadProfile], column: DeltaGenerator) -> HeadProfile:
     """The chosen head; the most positional first."""
     by_number = {head.number: head for head in heads}
-    if st.session_state.get(HEAD) not in (None, *by_number):
-        del st.session_state[HEAD]
     names = {head.number: head.name for head in heads}
     return by_number[address.menu("Head, most positional first", names, key=HEAD, on=column)]
 

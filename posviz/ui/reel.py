@@ -122,8 +122,6 @@ def choose(found: Opened) -> Reel:
 def choose_beside(reel: Reel) -> Reel | None:
     """The menu of runs to watch at the same time."""
     refs = [ref for ref in _refs() if ref != reel.ref]
-    if st.session_state.get(lab.BESIDE) not in (None, *refs):
-        del st.session_state[lab.BESIDE]
     ref = address.optional_menu("Beside", refs, key=lab.BESIDE, placeholder="No other run")
     return None if ref is None else _reel(ref, stamp(ref))
 

@@ -161,6 +161,31 @@ def test_a_number_without_end_is_refused_and_the_box_stays_bound(
     assert {widget.proto.query_param_key for widget in (*app.number_input, *app.slider)} >= {key}
 
 
+@pytest.mark.parametrize("stale", [False, True])
+def test_a_menu_lets_go_of_what_another_table_had_and_this_one_lacks(stale: bool) -> None:
+    def page() -> None:
+        import streamlit as st
+
+        from posviz.ui import address
+
+        layers = {layer: str(layer) for layer in range(st.session_state["layers"])}
+        held = address.menu("Layer", layers, key="layer")
+        beside = address.optional_menu("Beside", layers.values(), key="beside", placeholder="None")
+        st.text(f"layer {held} beside {beside}")
+
+    app = AppTest.from_function(page)
+    app.session_state["layers"], app.session_state["layer"] = 8, 9  # 9: of a page left before
+    app.run()
+    assert app.text[0].value == "layer 0 beside None"
+    app.selectbox(key="layer").select(5)
+    app.selectbox(key="beside").select("6").run()
+    assert app.text[0].value == "layer 5 beside 6"
+    app.session_state["layers"] = 3 if stale else 7
+    app.run()
+    assert not app.exception
+    assert app.text[0].value == ("layer 0 beside None" if stale else "layer 5 beside 6")
+
+
 def test_every_control_in_the_address_is_made_by_one_of_the_doors() -> None:
     """A new control that binds itself would let go of a slip in a link without a word."""
     binding = [
