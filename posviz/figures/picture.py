@@ -165,6 +165,7 @@ class Picture:
     @cached_property
     def spec(self) -> str:
         """The figure as strict JSON: large arrays as base64, never NaN or infinity."""
+        # Named, or plotly takes whichever JSON library is there, and spells numbers as that does.
         return str(self.figure.to_json(validate=False, engine="json"))
 
 
